@@ -69,11 +69,32 @@ export async function templates(page) {
     return vdb?.state === "running" && vdb.settings.work_mem === "5MB" && vdb.labels.team === "qa" && vdb.expires_at !== null && vdb.superuser && String(vdb.refresh_keeps) === "roles" && vdb.hooks.length === 2;
   });
   check(psql(offshoot("vdb", "show", "pr1").uri, "select one, rolsuper from by_template, pg_roles where rolname = current_user") === "1|t", "its hook has run, as a superuser");
-  await visit(page, "templates", "Templates");
+  await templateChanged(page);
   await page.getByRole("button", { name: "delete ci" }).click();
   await answer(page, "Delete the template ci", {}, "Delete");
   await page.getByText("there is no template").waitFor();
   offshoot("vdb", "delete", "pr1", "--yes");
+}
+
+/** Some of what it says is another then; the rest stays, also what the dialog does not show. */
+async function templateChanged(page) {
+  offshoot("template", "set", "ci", "--memory", "600000000");
+  await visit(page, "templates", "Templates");
+  await page.getByRole("row", { name: /^ci shop/ }).waitFor();
+  await page.getByRole("button", { name: "change ci" }).click();
+  await accessible(page, "a change of a template");
+  const change = {
+    Settings: "jit=off",
+    "Expires after": "",
+    "Its user is a superuser, and may run programs in the server's cell": false,
+    "after-provision": "select 2",
+    "Remove before-stop": true,
+  };
+  await answer(page, "Change the template ci", change, "Change");
+  const row = page.getByRole("row", { name: /^ci shop – jit=off/ });
+  await row.getByText("connects to 192.0.2.1:5432; a refresh keeps roles; hooks: after-provision", { exact: false }).waitFor();
+  const { request, hooks } = offshoot("template", "show", "ci");
+  check(JSON.stringify([request.settings, request.labels, request.superuser, request.memory_bytes, hooks.length]) === '[{"jit":"off"},{"team":"qa"},false,600000000,1]', `it says: ${JSON.stringify(request)}`);
 }
 
 const KEEPS = "A refresh keeps settings of databases, roles and ALTER SYSTEM";

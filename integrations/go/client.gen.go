@@ -2638,6 +2638,73 @@ type SetPolicy struct {
 	WeeklyMs *int64 `json:"weekly_ms,omitempty"`
 }
 
+// SetTemplate Changes a template, as a JSON Merge Patch (RFC 7396): what is absent stays, null takes away what was said, also one of the settings or labels. Hooks take the place of those of the same events.
+type SetTemplate struct {
+	// Allow Networks that may connect to those addresses.
+	Allow *[]string `json:"allow,omitempty"`
+
+	// AllowNetwork Ports of other hosts that it may connect to, as `HOST:PORT`; none where absent.
+	AllowNetwork *[]string `json:"allow_network,omitempty"`
+
+	// Description What it is for: one line.
+	Description *string `json:"description,omitempty"`
+
+	// ExpiresInMs In how many milliseconds it is deleted; never where absent.
+	ExpiresInMs *int64 `json:"expires_in_ms,omitempty"`
+
+	// From The dSource or VDB to make it from; that of the template where absent.
+	From *string `json:"from,omitempty"`
+
+	// Gateway Whether connections to it outlive refresh, rewind and restart, by way of a gateway.
+	Gateway *bool `json:"gateway,omitempty"`
+
+	// Hooks What is to run in it when something has been done to it: one hook for an event at most.
+	Hooks *[]NewHook `json:"hooks,omitempty"`
+
+	// KeepForeignServers Whether the source's foreign servers keep their addresses, and the passwords for them.
+	KeepForeignServers *bool `json:"keep_foreign_servers,omitempty"`
+
+	// KeepSourceLogins Whether the source's logins stay usable; by default they cannot log in.
+	KeepSourceLogins *bool `json:"keep_source_logins,omitempty"`
+
+	// Labels What it is to be found by.
+	Labels *map[string]*string `json:"labels,omitempty"`
+
+	// Listen Addresses of the engine's host to listen on beside loopback, by TLS alone; needs `allow`.
+	Listen *[]string `json:"listen,omitempty"`
+
+	// MemoryBytes A limit of its memory.
+	MemoryBytes *int64  `json:"memory_bytes,omitempty"`
+	Moment      *Moment `json:"moment,omitempty"`
+
+	// Name The name to give it: 1–63 of `a-z 0-9 _ -`, starting with a letter.
+	Name *string `json:"name,omitempty"`
+
+	// Protected Whether it is neither deleted nor replaced by a refresh or rewind.
+	Protected *bool `json:"protected,omitempty"`
+
+	// RefreshKeeps What a refresh keeps of it beside its name, port and password; nothing where absent.
+	RefreshKeeps *[]Kept `json:"refresh_keeps,omitempty"`
+
+	// RemoveHooks Events whose hook is removed.
+	RemoveHooks *[]HookEvent `json:"remove_hooks,omitempty"`
+
+	// Settings Settings of the database, over the engine's own.
+	Settings *map[string]*string `json:"settings,omitempty"`
+
+	// StopWhenIdleMs After how many milliseconds without use its server is stopped, until somebody connects; never where absent. It has a
+	// gateway then.
+	StopWhenIdleMs *int64 `json:"stop_when_idle_ms,omitempty"`
+
+	// Superuser Whether its user is a superuser, who may also run programs in the server's cell; by default the user
+	// owns the databases.
+	Superuser *bool `json:"superuser,omitempty"`
+
+	// Warm Whether a warm copy will do, if the policy of the dSource keeps some and one is left: it is handed out at once, and shows a
+	// moment that may be a minute old. Of the rest only what is said about it may be asked for then, and when it is deleted.
+	Warm *bool `json:"warm,omitempty"`
+}
+
 // SetUser Changes what a user may do. What is absent stays.
 type SetUser struct {
 	// Parents The dSources and VDBs that a developer may make VDBs from, in place of those before.
@@ -3495,6 +3562,9 @@ type TakeSnapshotJSONRequestBody = TakeSnapshot
 
 // CreateTemplateJSONRequestBody defines body for CreateTemplate for application/json ContentType.
 type CreateTemplateJSONRequestBody = ProvisionVdb
+
+// SetTemplateJSONRequestBody defines body for SetTemplate for application/json ContentType.
+type SetTemplateJSONRequestBody = SetTemplate
 
 // CreateTokenJSONRequestBody defines body for CreateToken for application/json ContentType.
 type CreateTokenJSONRequestBody = CreateToken
@@ -4503,6 +4573,20 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /api/v1/templates/{name} (the `ShowTemplate` operationId).
 	ShowTemplate(ctx context.Context, name string, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SetTemplateWithBody Changes a template. VDBs that were made by it stay as they are.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /api/v1/templates/{name} (the `SetTemplate` operationId).
+	SetTemplateWithBody(ctx context.Context, name string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SetTemplate Changes a template. VDBs that were made by it stay as they are.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /api/v1/templates/{name} (the `SetTemplate` operationId).
+	SetTemplate(ctx context.Context, name string, body SetTemplateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ShowTimeflows What can be opened of a dSource or VDB: its timeflows with their ranges, gaps and snapshots.
 	//
@@ -6362,6 +6446,40 @@ func (c *Client) DeleteTemplate(ctx context.Context, name string, reqEditors ...
 // Corresponds with GET /api/v1/templates/{name} (the `ShowTemplate` operationId).
 func (c *Client) ShowTemplate(ctx context.Context, name string, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewShowTemplateRequest(c.Server, name)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SetTemplateWithBody Changes a template. VDBs that were made by it stay as they are.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /api/v1/templates/{name} (the `SetTemplate` operationId).
+func (c *Client) SetTemplateWithBody(ctx context.Context, name string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSetTemplateRequestWithBody(c.Server, name, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SetTemplate Changes a template. VDBs that were made by it stay as they are.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /api/v1/templates/{name} (the `SetTemplate` operationId).
+func (c *Client) SetTemplate(ctx context.Context, name string, body SetTemplateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSetTemplateRequest(c.Server, name, body)
 	if err != nil {
 		return nil, err
 	}
@@ -10014,6 +10132,53 @@ func NewShowTemplateRequest(server string, name string) (*http.Request, error) {
 	return req, nil
 }
 
+// NewSetTemplateRequest calls the generic SetTemplate builder with application/json body
+func NewSetTemplateRequest(server string, name string, body SetTemplateJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewSetTemplateRequestWithBody(server, name, "application/json", bodyReader)
+}
+
+// NewSetTemplateRequestWithBody constructs an http.Request for the SetTemplate method, with any body, and a specified content type
+func NewSetTemplateRequestWithBody(server string, name string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "name", name, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/templates/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewShowTimeflowsRequest constructs an http.Request for the ShowTimeflows method
 func NewShowTimeflowsRequest(server string, name string) (*http.Request, error) {
 	var err error
@@ -12208,6 +12373,20 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /api/v1/templates/{name} (the `ShowTemplate` operationId).
 	ShowTemplateWithResponse(ctx context.Context, name string, reqEditors ...RequestEditorFn) (*ShowTemplateResponse, error)
+
+	// SetTemplateWithBodyWithResponse Changes a template. VDBs that were made by it stay as they are.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /api/v1/templates/{name} (the `SetTemplate` operationId).
+	SetTemplateWithBodyWithResponse(ctx context.Context, name string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SetTemplateResponse, error)
+
+	// SetTemplateWithResponse Changes a template. VDBs that were made by it stay as they are.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /api/v1/templates/{name} (the `SetTemplate` operationId).
+	SetTemplateWithResponse(ctx context.Context, name string, body SetTemplateJSONRequestBody, reqEditors ...RequestEditorFn) (*SetTemplateResponse, error)
 
 	// ShowTimeflowsWithResponse What can be opened of a dSource or VDB: its timeflows with their ranges, gaps and snapshots.
 	//
@@ -16261,6 +16440,54 @@ func (r ShowTemplateResponse) ContentType() string {
 	return ""
 }
 
+type SetTemplateResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Template
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *ErrorBody
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r SetTemplateResponse) GetJSON200() *Template {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r SetTemplateResponse) GetJSONDefault() *ErrorBody {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r SetTemplateResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SetTemplateResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SetTemplateResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SetTemplateResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ShowTimeflowsResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -19353,6 +19580,32 @@ func (c *ClientWithResponses) ShowTemplateWithResponse(ctx context.Context, name
 		return nil, err
 	}
 	return ParseShowTemplateResponse(rsp)
+}
+
+// SetTemplateWithBodyWithResponse Changes a template. VDBs that were made by it stay as they are.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /api/v1/templates/{name} (the `SetTemplate` operationId).
+func (c *ClientWithResponses) SetTemplateWithBodyWithResponse(ctx context.Context, name string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SetTemplateResponse, error) {
+	rsp, err := c.SetTemplateWithBody(ctx, name, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSetTemplateResponse(rsp)
+}
+
+// SetTemplateWithResponse Changes a template. VDBs that were made by it stay as they are.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /api/v1/templates/{name} (the `SetTemplate` operationId).
+func (c *ClientWithResponses) SetTemplateWithResponse(ctx context.Context, name string, body SetTemplateJSONRequestBody, reqEditors ...RequestEditorFn) (*SetTemplateResponse, error) {
+	rsp, err := c.SetTemplate(ctx, name, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSetTemplateResponse(rsp)
 }
 
 // ShowTimeflowsWithResponse What can be opened of a dSource or VDB: its timeflows with their ranges, gaps and snapshots.
@@ -22539,6 +22792,39 @@ func ParseShowTemplateResponse(rsp *http.Response) (*ShowTemplateResponse, error
 	}
 
 	response := &ShowTemplateResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Template
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest ErrorBody
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseSetTemplateResponse parses an HTTP response from a SetTemplateWithResponse call
+func ParseSetTemplateResponse(rsp *http.Response) (*SetTemplateResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SetTemplateResponse{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
 	}

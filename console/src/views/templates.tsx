@@ -1,14 +1,15 @@
 // What VDBs are to be like, said once.
 import { ask, at, get, start, useAnswer } from "../api";
 import { changed } from "../events";
-import { asTyped, bytes, duration, pairs } from "../format";
+import { bytes, duration, pairs } from "../format";
 import { mayOperate, mayUse } from "../me";
 import { go, link } from "../route";
-import type { DsourceList, ProvisionVdb, Template, TemplateList } from "../schema";
+import type { DsourceList, ProvisionVdb, SetTemplate, Template, TemplateList } from "../schema";
 import { Failure, Page, Time } from "../ui/basics";
-import { question } from "../ui/dialog";
+import { type Field, question, type Values } from "../ui/dialog";
 import { Table } from "../ui/table";
 import { begin, say } from "../ui/toasts";
+import { changedPairs } from "./vdb-set";
 import { wishesOf, wishFields } from "./wishes";
 
 /** What of a request stands out, in a few words. */
@@ -71,6 +72,11 @@ function Actions({ of }: { of: Template }) {
         </button>
       )}
       {mayOperate() && (
+        <button type="button" class="small" onClick={() => void askChange(of)} aria-label={`change ${of.name}`}>
+          Change
+        </button>
+      )}
+      {mayOperate() && (
         <button type="button" class="small danger" onClick={() => askDelete(of)} aria-label={`delete ${of.name}`}>
           Delete
         </button>
@@ -108,16 +114,24 @@ function askDelete({ name }: Template): void {
   });
 }
 
-async function askTemplate(): Promise<void> {
+/** What VDBs may come from: a dSource, what is named already, or what whoever provisions says. */
+async function fromField(now?: string): Promise<Field> {
   const { dsources } = await get<DsourceList>("dsources");
-  const sources = dsources.map((one): [string, string] => [one.name, one.name]);
+  const names = dsources.map((one) => one.name);
+  if (now && !names.includes(now)) names.push(now);
+  const choices = names.map((name): [string, string] => [name, name]);
+  return { name: "from", label: "From", kind: "choice", choices: [...choices, ["", "whoever provisions says it"]], ...(now !== undefined && { value: now }) };
+}
+
+async function askTemplate(): Promise<void> {
+  const from = await fromField();
   question({
     title: "Create a template",
     verb: "Create",
     fields: [
       { name: "name", label: "Name", required: true, hint: "a-z, 0-9, _ and -, beginning with a letter" },
-      { name: "from", label: "From", kind: "choice", choices: [...sources, ["", "whoever provisions says it"]] },
-      ...wishFields(asTyped(86_400_000)),
+      from,
+      ...wishFields({ expires_in_ms: 86_400_000 }),
     ],
     done: async (values) => {
       const { name = "", from } = values;
@@ -126,4 +140,42 @@ async function askTemplate(): Promise<void> {
       changed();
     },
   });
+}
+
+async function askChange(of: Template): Promise<void> {
+  const from = await fromField(of.request.from ?? "");
+  const events = of.hooks.map((hook): string => hook.event);
+  const wishes = wishFields(of.request).map((field) => (events.includes(field.name) ? { ...field, hint: "in place of what runs now; that stays where empty" } : field));
+  const removals = events.map((event): Field => ({ name: `remove_${event}`, label: `Remove ${event}`, kind: "check", fold: "Hooks" }));
+  const name: Field = { name: "name", label: "Name", required: true, value: of.name, hint: "a-z, 0-9, _ and -, beginning with a letter" };
+  const fields = [name, from, ...wishes, ...removals];
+  question({
+    title: `Change the template ${of.name}`,
+    text: "VDBs that were made by it stay as they are.",
+    verb: "Change",
+    fields,
+    done: async (values) => {
+      await ask<Template>("POST", at("templates", of.name), changesOf(of, fields, values));
+      say(`${values["name"]} is changed`, "good");
+      changed();
+    },
+  });
+}
+
+/** What is left as it is shown is not said: a size may be shown shorter than it is. */
+function changesOf({ request, hooks }: Template, fields: Field[], values: Values): SetTemplate {
+  const { settings = {}, labels = {}, memory_bytes = null, expires_in_ms = null, stop_when_idle_ms = null, description = null, ...others } = wishesOf(values);
+  const typed = (name: string) => values[name] !== (fields.find((field) => field.name === name)?.value ?? "");
+  return {
+    ...others,
+    name: values["name"] as string,
+    from: values["from"] || null,
+    settings: changedPairs(request.settings ?? {}, settings),
+    labels: changedPairs(request.labels ?? {}, labels),
+    remove_hooks: hooks.map((hook) => hook.event).filter((event) => values.on(`remove_${event}`)),
+    ...(typed("memory") && { memory_bytes }),
+    ...(typed("expires") && { expires_in_ms }),
+    ...(typed("idle") && { stop_when_idle_ms }),
+    ...(typed("description") && { description }),
+  };
 }

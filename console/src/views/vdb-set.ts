@@ -1,16 +1,12 @@
 // Changing a VDB: its name and port, what is said of it, what a refresh keeps, its server's memory and settings.
 import { at, start } from "../api";
-import { bytes } from "../format";
 import { go } from "../route";
 import type { SetVdb, Vdb } from "../schema";
 import { question, type Values } from "../ui/dialog";
 import { begin } from "../ui/toasts";
 import { typedDuration, typedPairs, typedSize } from "./typed";
-import { keptFields, keptOf } from "./wishes";
+import { keptFields, keptOf, linesOf, typedSizeOf } from "./wishes";
 import { wrong } from "./wrong";
-
-const size = (count: number | null): string => (count === null ? "" : bytes(count).replace(" ", ""));
-const lines = (of: Record<string, string> | undefined): string => Object.entries(of ?? {}).map(([key, value]) => `${key}=${value}`).join("\n");
 
 export function askSet(of: Vdb): void {
   question({
@@ -21,10 +17,10 @@ export function askSet(of: Vdb): void {
       { name: "name", label: "Name", required: true, value: of.name, hint: "a-z, 0-9, _ and -, beginning with a letter" },
       { name: "port", label: "Port", kind: "number", required: true, value: String(of.port) },
       ...keptFields(of.refresh_keeps),
-      { name: "memory", label: "Memory limit", value: size(of.memory_bytes), hint: "as 512MiB; the engine's default where empty" },
-      { name: "settings", label: "Settings", kind: "lines", rows: 3, value: lines(of.settings), hint: "one a line, as work_mem=64MB" },
+      { name: "memory", label: "Memory limit", value: typedSizeOf(of.memory_bytes), hint: "as 512MiB; the engine's default where empty" },
+      { name: "settings", label: "Settings", kind: "lines", rows: 3, value: linesOf(of.settings), hint: "one a line, as work_mem=64MB" },
       { name: "description", label: "Description", value: of.description ?? "" },
-      { name: "labels", label: "Labels", kind: "lines", rows: 3, value: lines(of.labels), hint: "one a line, as team=checkout" },
+      { name: "labels", label: "Labels", kind: "lines", rows: 3, value: linesOf(of.labels), hint: "one a line, as team=checkout" },
       { name: "expires", label: "Expires in", hint: "as 3d, from now on; never: not at all; it stays as it is where empty" },
       { name: "protected", label: "Neither deleted nor replaced by a refresh or rewind", kind: "check", value: of.protected ?? false },
     ],
@@ -46,7 +42,7 @@ function changesOf(of: Vdb, values: Values): SetVdb {
   return {
     ...(name && name !== of.name && { name }),
     ...(port && Number(port) !== of.port && { port: Number(port) }),
-    ...(memory !== size(of.memory_bytes) && { memory_bytes: typedSize(memory) ?? null }),
+    ...(memory !== typedSizeOf(of.memory_bytes) && { memory_bytes: typedSize(memory) ?? null }),
     ...(description !== (of.description ?? "") && { description }),
     ...(expires && { expires_in_ms: expires === "never" ? null : (typedDuration(expires) as number) }),
     ...(values.on("protected") !== (of.protected ?? false) && { protected: values.on("protected") }),
@@ -57,7 +53,7 @@ function changesOf(of: Vdb, values: Values): SetVdb {
 }
 
 /** Null for what is no longer there. */
-function changedPairs(before: Record<string, string>, after: Record<string, string>): Record<string, string | null> {
+export function changedPairs(before: Record<string, string>, after: Record<string, string>): Record<string, string | null> {
   const gone = Object.keys(before).filter((key) => !(key in after)).map((key): [string, null] => [key, null]);
   return Object.fromEntries([...Object.entries(after).filter(([key, value]) => before[key] !== value), ...gone]);
 }

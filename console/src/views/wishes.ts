@@ -1,4 +1,5 @@
 // What a VDB is to be like, as it is asked for: of one that is made, and of a template.
+import { asTyped, bytes } from "../format";
 import { mayOperate } from "../me";
 import type { HookEvent, Kept, NewHook, ProvisionVdb } from "../schema";
 import type { Field, Values } from "../ui/dialog";
@@ -29,27 +30,32 @@ export const keptOf = (values: Values): Kept[] => KEPT.map(([kept]) => kept).fil
 /** A hook's text, which is a program where it begins as one: no SQL begins so. */
 export const textOrProgram = (text: string): { sql: string } | { program: string } => (text.startsWith("#!") ? { program: text } : { sql: text });
 
-/** Everything that may be said of a VDB but its name and where it comes from. */
-export function wishFields(expires = ""): Field[] {
+/** A size and pairs, as they are typed. */
+export const typedSizeOf = (count: number | null | undefined): string => (count ? bytes(count).replace(" ", "") : "");
+export const linesOf = (of: Record<string, string> | undefined): string => Object.entries(of ?? {}).map(([key, value]) => `${key}=${value}`).join("\n");
+
+/** Everything that may be said of a VDB but its name and where it comes from, with what is said of it already. */
+export function wishFields(now: Partial<ProvisionVdb> = {}): Field[] {
+  const ms = (count: number | null | undefined) => (count ? asTyped(count) : "");
   const rights: Field[] = [
-    { name: "superuser", label: "Its user is a superuser, and may run programs in the server's cell", kind: "check", fold: "Rights" },
-    { name: "keep_source_logins", label: "Logins of the source work, with their passwords", kind: "check", fold: "Rights" },
-    { name: "keep_foreign_servers", label: "Foreign servers keep their addresses and passwords", kind: "check", fold: "Rights" },
-    { name: "allow_network", label: "It may connect to", kind: "lines", rows: 2, hint: "one a line, as db.example.com:5432; nothing where empty", fold: "Rights" },
-    { name: "listen", label: "It listens on", hint: "addresses of the engine's host, as 10.1.0.5: by TLS alone", fold: "Rights" },
-    { name: "allow", label: "Who may connect from elsewhere", hint: "networks, as 10.1.0.0/16", fold: "Rights" },
+    { name: "superuser", label: "Its user is a superuser, and may run programs in the server's cell", kind: "check", value: now.superuser ?? false, fold: "Rights" },
+    { name: "keep_source_logins", label: "Logins of the source work, with their passwords", kind: "check", value: now.keep_source_logins ?? false, fold: "Rights" },
+    { name: "keep_foreign_servers", label: "Foreign servers keep their addresses and passwords", kind: "check", value: now.keep_foreign_servers ?? false, fold: "Rights" },
+    { name: "allow_network", label: "It may connect to", kind: "lines", rows: 2, value: (now.allow_network ?? []).join("\n"), hint: "one a line, as db.example.com:5432; nothing where empty", fold: "Rights" },
+    { name: "listen", label: "It listens on", value: (now.listen ?? []).join(", "), hint: "addresses of the engine's host, as 10.1.0.5: by TLS alone", fold: "Rights" },
+    { name: "allow", label: "Who may connect from elsewhere", value: (now.allow ?? []).join(", "), hint: "networks, as 10.1.0.0/16", fold: "Rights" },
   ];
   const hooks: Field[] = Object.entries(EVENTS).map(([event, when]) => ({ name: event, label: event, kind: "lines", rows: 2, hint: when, fold: "Hooks" }));
   return [
-    { name: "memory", label: "Memory limit", hint: "as 512MiB; none where empty" },
-    { name: "settings", label: "Settings", kind: "lines", rows: 3, hint: "one a line, as work_mem=64MB" },
-    { name: "expires", label: "Expires after", value: expires, hint: "as 3d; never where empty" },
-    { name: "description", label: "Description", fold: "What is said of it" },
-    { name: "labels", label: "Labels", kind: "lines", rows: 3, hint: "one a line, as team=checkout", fold: "What is said of it" },
-    { name: "protected", label: "Neither deleted nor replaced by a refresh or rewind", kind: "check", fold: "What is said of it" },
-    ...keptFields().map((field) => ({ ...field, fold: "Refresh and connections" })),
-    { name: "gateway", label: "Keep connections open over refresh, rewind and restart", kind: "check", fold: "Refresh and connections" },
-    { name: "idle", label: "Stop when idle for", hint: "as 30min; never where empty. Whoever connects starts it", fold: "Refresh and connections" },
+    { name: "memory", label: "Memory limit", value: typedSizeOf(now.memory_bytes), hint: "as 512MiB; none where empty" },
+    { name: "settings", label: "Settings", kind: "lines", rows: 3, value: linesOf(now.settings), hint: "one a line, as work_mem=64MB" },
+    { name: "expires", label: "Expires after", value: ms(now.expires_in_ms), hint: "as 3d; never where empty" },
+    { name: "description", label: "Description", value: now.description ?? "", fold: "What is said of it" },
+    { name: "labels", label: "Labels", kind: "lines", rows: 3, value: linesOf(now.labels), hint: "one a line, as team=checkout", fold: "What is said of it" },
+    { name: "protected", label: "Neither deleted nor replaced by a refresh or rewind", kind: "check", value: now.protected ?? false, fold: "What is said of it" },
+    ...keptFields(now.refresh_keeps).map((field) => ({ ...field, fold: "Refresh and connections" })),
+    { name: "gateway", label: "Keep connections open over refresh, rewind and restart", kind: "check", value: now.gateway ?? false, fold: "Refresh and connections" },
+    { name: "idle", label: "Stop when idle for", value: ms(now.stop_when_idle_ms), hint: "as 30min; never where empty. Whoever connects starts it", fold: "Refresh and connections" },
     ...(mayOperate() ? rights : []),
     ...hooks,
     { name: "hook_database", label: "Database of hooks", hint: "the one that the URI opens where empty", fold: "Hooks" },

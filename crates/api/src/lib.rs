@@ -86,7 +86,7 @@ pub use secret::Secret;
 pub use secrets::{RotateSecrets, Secrets};
 pub use snapshot::{ObjectKind, Snapshot, SnapshotKind, SnapshotList, SnapshotState, TakeSnapshot};
 pub use status::{Fault, Status, Survival, Warning};
-pub use template::{Template, TemplateList};
+pub use template::{SetTemplate, Template, TemplateList};
 pub use timeflow::{CommitCounts, OpenRange, TimePoint, TimeRange, Timeflow, TimeflowList};
 pub use vdb::{
     Kept, ProvisionTimings, ProvisionVdb, RefreshVdb, ReparentVdb, RewindTo, RewindVdb, SetVdb,

@@ -134,7 +134,7 @@ pub const TOKEN: &str = "/api/v1/tokens/{id}";
 pub const AUDIT: &str = "/api/v1/audit";
 /// GET: all templates that one may see; POST: create one.
 pub const TEMPLATES: &str = "/api/v1/templates";
-/// GET: one template; DELETE: remove it.
+/// GET: one template; POST: change it; DELETE: remove it.
 pub const TEMPLATE: &str = "/api/v1/templates/{name}";
 /// GET: all webhooks; POST: add one.
 pub const WEBHOOKS: &str = "/api/v1/webhooks";

@@ -288,9 +288,10 @@ fn version_6_keeps_its_templates_and_what_users_may_take() {
     assert_eq!((eve.vdbs_max, eve.space_bytes_max), (Some(5), Some(50 << 30)));
     let [ci] = &catalog.list::<Template>().unwrap()[..] else { panic!("a template") };
     assert_eq!(ci.from.as_ref().map(|from| from.as_str()), Some("shop-masked"));
-    assert_eq!((&ci.moment, ci.superuser), (&Moment::Latest, true));
-    assert_eq!(ci.gateway.stop_when_idle_ms, Some(Some(1_800_000)));
-    assert_eq!(ci.care.labels["team"].as_deref(), Some("qa"));
+    let wishes = &ci.wishes;
+    assert_eq!((&wishes.moment, wishes.superuser), (&Moment::Latest, true));
+    assert_eq!(wishes.gateway.stop_when_idle_ms, Some(Some(1_800_000)));
+    assert_eq!(wishes.care.labels["team"].as_deref(), Some("qa"));
     let kinds: Vec<_> = ci.hooks.iter().map(|(event, hook)| (event.as_str(), hook.kind)).collect();
     assert_eq!(kinds, [("after-provision", HookKind::Sql), ("before-stop", HookKind::Program)]);
 }

@@ -50,7 +50,7 @@ pub use replication::{
 };
 pub use secret::SecretCommand;
 pub use snapshot::{ListSnapshotsArgs, SnapshotCommand};
-pub use template::{TemplateCommand, TemplateCreateArgs};
+pub use template::{SaidArg, TemplateCommand, TemplateCreateArgs, TemplateSetArgs};
 pub use vdb::{
     ConnectArgs, KeepArg, ListVdbsArgs, LogsArgs, ProvisionArgs, RewindArgs, VdbChangeArgs,
     VdbCommand, VdbOptionArgs,

@@ -10,10 +10,10 @@ use offshoot_api::{
     MaskReportKey, Peer, PeerInvitation, PeerKeyRotation, PeerList, Policy, PolicyList, PoolStatus,
     PreviewMask, ProvisionVdb, ProvisionVdbGroup, RefreshVdb, RefreshVdbGroup, ReparentVdb,
     Replication, ReplicationHistory, ReplicationList, RewindVdb, RewindVdbGroup, RotateSecrets,
-    ScrubPool, ScrubReport, Secrets, SetDsource, SetPolicy, SetUser, SetVdb, SetWebhook,
-    SignedMaskReport, Snapshot, SnapshotList, StartBisection, Status, TakeSnapshot, Template,
-    TemplateList, TimeflowList, Token, TokenList, Topology, User, UserList, Vdb, VdbGroup,
-    VdbGroupList, VdbHooks, VdbList, VdbLog, Webhook, WebhookList, WebhookTest, routes,
+    ScrubPool, ScrubReport, Secrets, SetDsource, SetPolicy, SetTemplate, SetUser, SetVdb,
+    SetWebhook, SignedMaskReport, Snapshot, SnapshotList, StartBisection, Status, TakeSnapshot,
+    Template, TemplateList, TimeflowList, Token, TokenList, Topology, User, UserList, Vdb,
+    VdbGroup, VdbGroupList, VdbHooks, VdbList, VdbLog, Webhook, WebhookList, WebhookTest, routes,
 };
 use offshoot_types::{Failure, JobId, SnapshotId, TokenId};
 use std::io::{Read, Write};
@@ -576,6 +576,11 @@ impl Client {
     /// One template.
     pub fn show_template(&self, name: &str) -> Result<Template, Failure> {
         self.get(&routes::fill(routes::TEMPLATE, name))
+    }
+
+    /// Changes a template.
+    pub fn set_template(&self, name: &str, request: &SetTemplate) -> Result<Template, Failure> {
+        self.post_json(&routes::fill(routes::TEMPLATE, name), request)
     }
 
     /// Removes a template; returns what it was.

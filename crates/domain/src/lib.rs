@@ -73,7 +73,7 @@ pub use replica::{Hop, Manifest, Replica, SentBookmark, SentDsource, SentSnapsho
 pub use secret::Secret;
 pub use sent_vdb::{LeftThere, SentVdb};
 pub use snapshot::{Readiness, Snapshot, SnapshotKind};
-pub use template::Template;
+pub use template::{Template, Wishes};
 pub use timeflow::{LogRange, Origin, Timeflow};
 pub use topology::{KnownEngine, Neighbour, Neighbourhood, Told, Topology, newest};
 pub use units::{format_duration, format_size, parse_duration, parse_size};

@@ -123,6 +123,7 @@ use utoipa::{Modify, OpenApi};
         template::create_template,
         template::list_templates,
         template::show_template,
+        template::set_template,
         template::delete_template,
         webhook::add_webhook,
         webhook::list_webhooks,

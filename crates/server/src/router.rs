@@ -112,7 +112,12 @@ fn people() -> Router<App> {
         .route(routes::TOKEN, delete(token::revoke_token))
         .route(routes::AUDIT, get(audit::audit))
         .route(routes::TEMPLATES, get(template::list_templates).post(template::create_template))
-        .route(routes::TEMPLATE, get(template::show_template).delete(template::delete_template))
+        .route(
+            routes::TEMPLATE,
+            get(template::show_template)
+                .post(template::set_template)
+                .delete(template::delete_template),
+        )
         .route(routes::WEBHOOKS, get(webhook::list_webhooks).post(webhook::add_webhook))
         .route(
             routes::WEBHOOK,

@@ -89,6 +89,7 @@ const MAY: &[(&str, &str)] = &[
     ("get templates", "aodu"),
     ("post templates", "ao"),
     ("get templates/{name}", "aodu"),
+    ("post templates/{name}", "ao"),
     ("delete templates/{name}", "ao"),
     ("get groups", "aodu"),
     ("post groups", "ao"),

@@ -262,6 +262,48 @@ fn what_the_vdbs_of_a_user_take_together_is_limited() {
     eve.is_refused("user set eve --space none", "forbidden");
 }
 
+/// The template `ci` of `a_template_says_once_what_vdbs_are_like`.
+fn is_changed(eve: &Person<'_>, olga: &Person<'_>, again: &str, id: &Value) {
+    // What is changed is for new VDBs, and the rest stays.
+    olga.runs("template set ci --name nightly --description first").unwrap();
+    let set = olga
+        .runs(&format!(
+            "template set nightly --name ci --set work_mem=7MB --unset jit --label stage=2 --unlabel team \
+             --remove superuser,expires --hook after-provision={again} --no-hook before-stop"
+        ))
+        .unwrap();
+    let request = &set["request"];
+    assert_eq!(request["settings"], serde_json::json!({"work_mem": "7MB"}), "{set}");
+    assert_eq!(request["labels"], serde_json::json!({"stage": "2"}), "{set}");
+    assert_eq!((&request["from"], &request["superuser"]), (&"prod".into(), &false.into()), "{set}");
+    assert_eq!((&request["description"], &request["name"]), (&"first".into(), &"ci".into()));
+    assert!(request.get("expires_in_ms").is_none_or(Value::is_null), "{set}");
+    assert_eq!((&set["id"], set["hooks"].as_array().unwrap().len()), (id, 1), "{set}");
+    let vdb = eve.runs("vdb provision pr0 --template ci").unwrap();
+    assert_eq!(
+        (&vdb["superuser"], &vdb["expires_at"]),
+        (&Value::Bool(false), &Value::Null),
+        "{vdb}"
+    );
+    let database = Database::connect(vdb["uri"].as_str().unwrap()).unwrap();
+    assert_eq!(database.text("SELECT how FROM made").unwrap(), "changed");
+    drop(database);
+    eve.runs("vdb delete pr0 --yes").unwrap();
+    eve.is_refused("template set ci --superuser", "forbidden");
+    for (line, code) in [
+        ("template set ci", "invalid_input"),
+        ("template set ci --set no_such_setting=1", "invalid_input"),
+        ("template set ci --memory 1GiB --remove memory", "invalid_input"),
+        ("template set ci --from nothing", "not_found"),
+        ("template set other --warm", "not_found"),
+    ] {
+        olga.is_refused(line, code);
+    }
+    olga.runs("template set ci --from prod --remove from").unwrap_err();
+    assert_eq!(olga.runs("template set ci --remove from").unwrap()["request"].get("from"), None);
+    olga.runs("template set ci --from prod").unwrap();
+}
+
 #[test]
 fn a_template_says_once_what_vdbs_are_like() {
     let world = start();
@@ -299,6 +341,9 @@ fn a_template_says_once_what_vdbs_are_like() {
     eve.runs("vdb stop pr1").unwrap();
     let jobs = eve.runs("job list").unwrap();
     assert!(jobs.to_string().contains("by template"), "the program ran: {jobs}");
+
+    let again = file("again.sql", "CREATE TABLE made AS SELECT 'changed' AS how");
+    is_changed(&eve, &olga, &again, &made["id"]);
 
     // A VDB does not need its template any more; templates are of the engine, and need a name and something to be made from.
     olga.runs("template delete ci").unwrap();

@@ -2,10 +2,11 @@
 
 use super::vdb::joined;
 use super::{Session, hooks, vdb};
-use crate::args::{TemplateCommand, TemplateCreateArgs};
+use crate::args::{SaidArg, TemplateCommand, TemplateCreateArgs, TemplateSetArgs};
 use crate::output::{Fields, duration, or_dash, seconds, size, table};
-use offshoot_api::{Moment, ProvisionVdb, Template};
-use offshoot_types::Failure;
+use offshoot_api::{HookEvent, Moment, ProvisionVdb, SetTemplate, Template};
+use offshoot_types::{ErrorKind, Failure};
+use serde_json::{Map, Value};
 
 /// Runs one command.
 pub fn run(session: &Session, command: TemplateCommand) -> Result<(), Failure> {
@@ -22,6 +23,10 @@ pub fn run(session: &Session, command: TemplateCommand) -> Result<(), Failure> {
             output.print(&client.list_templates()?, |list| list_text(&list.templates));
         }
         TemplateCommand::Show(args) => output.print(&client.show_template(&args.name)?, text),
+        TemplateCommand::Set(args) => {
+            let name = args.name.clone();
+            output.print(&client.set_template(&name, &change(*args)?)?, text);
+        }
         TemplateCommand::Delete(args) => {
             let deleted = client.delete_template(&args.name)?;
             output.print(&deleted, |template| {
@@ -30,6 +35,47 @@ pub fn run(session: &Session, command: TemplateCommand) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+fn change(args: TemplateSetArgs) -> Result<SetTemplate, Failure> {
+    let TemplateSetArgs {
+        new_name,
+        from,
+        moment,
+        options,
+        unset,
+        unlabel,
+        no_hook,
+        mut remove,
+        ..
+    } = args;
+    if moment.latest {
+        remove.push(SaidArg::Moment);
+    }
+    let (name, from) = (new_name.unwrap_or_default(), from.unwrap_or_default());
+    let request = ProvisionVdb { name, from, moment: moment.moment(), ..vdb::options(options)? };
+    let removed: Vec<HookEvent> = no_hook.into_iter().map(|event| event.0).collect();
+    let mut change = SetTemplate::saying(&request, &removed);
+    for (pairs, gone) in [("settings", unset), ("labels", unlabel)] {
+        if gone.is_empty() {
+            continue;
+        }
+        let pairs = change.0.entry(pairs).or_insert_with(|| Value::Object(Map::new()));
+        if let Value::Object(pairs) = pairs {
+            pairs.extend(gone.into_iter().map(|key| (key, Value::Null)));
+        }
+    }
+    for field in remove.iter().flat_map(|said| said.fields()) {
+        if change.0.insert((*field).to_owned(), Value::Null).is_some_and(|set| !set.is_null()) {
+            let message = format!("'{field}' is given, and removed");
+            return Err(Failure::new(ErrorKind::InvalidInput, message, "ask for one of them"));
+        }
+    }
+    if change.0.is_empty() {
+        let hint = "name what is to be different: offshoot template set --help";
+        return Err(Failure::new(ErrorKind::InvalidInput, "nothing is to be changed", hint));
+    }
+    Ok(change)
 }
 
 fn list_text(templates: &[Template]) -> String {

@@ -6,7 +6,7 @@ use crate::core::missing;
 use crate::face::wanted::{ProvisionRequest, check_rights};
 use crate::history::names;
 use crate::parts::Parts;
-use offshoot_domain::{Care, CareChange, GatewayChange, HookEvent, Moment, ObjectName, Template};
+use offshoot_domain::{Care, HookEvent, ObjectName, Template};
 use offshoot_types::{ErrorKind, Failure};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,30 +22,14 @@ impl Templates<'_> {
     /// # Errors
     /// `AlreadyExists`, `NotFound` for a parent; `InvalidInput` for what no VDB could have, and for a port.
     pub fn create(&self, request: ProvisionRequest) -> Result<Template, Failure> {
-        let name: ObjectName = request.name.parse()?;
         let parts = self.parts;
-        check(parts, &request)?;
-        let from = Some(&request.from).filter(|from| !from.is_empty());
-        let from = from.map(|from| -> Result<_, Failure> {
-            names::of(parts, names::find(parts, from)?)?.parse()
-        });
+        let (name, from) = names_in(parts, &request)?;
         let id = parts.catalog.allocate::<Template>()?;
         let template = Template {
             id,
             name,
-            from: from.transpose()?,
-            moment: request.moment,
-            gateway: request.gateway,
-            settings: request.settings,
-            memory_bytes: request.memory_bytes,
-            keep_source_logins: request.keep_source_logins,
-            superuser: request.superuser,
-            keep_foreign_servers: request.keep_foreign_servers,
-            exposure: request.exposure,
-            reaches: request.reaches,
-            warm: request.warm,
-            care: request.care,
-            refresh_keeps: request.refresh_keeps,
+            from,
+            wishes: request.wishes,
             hooks: hooks::keep(parts, &request.hooks)?,
             created_at: parts.now(),
         };
@@ -55,6 +39,47 @@ impl Templates<'_> {
         }
         kept?;
         Ok(template)
+    }
+
+    /// Has a template that was seen say what is asked for now; its hooks stay but for those that are named here: they are
+    /// replaced, or removed where there is none. VDBs that were made by it stay as they are.
+    ///
+    /// # Errors
+    /// As [`Templates::create`]; `Busy` where it has been changed since it was seen.
+    pub fn replace(
+        &self,
+        seen: &Template,
+        request: ProvisionRequest,
+        hooks: BTreeMap<HookEvent, Option<NewHook>>,
+    ) -> Result<Template, Failure> {
+        let parts = self.parts;
+        let (name, from) = names_in(parts, &request)?;
+        let mut records = seen.hooks.clone();
+        let dropped: Vec<_> = hooks.keys().filter_map(|event| records.remove(event)).collect();
+        let set = hooks.into_iter().filter_map(|(event, hook)| Some((event, hook?))).collect();
+        let set = hooks::keep(parts, &set)?;
+        records.extend(set.clone());
+        let template =
+            Template { name, from, wishes: request.wishes, hooks: records, ..seen.clone() };
+        let put = parts.catalog.transaction(|tx| {
+            let stands = tx.find::<Template>(seen.id)?.as_ref() == Some(seen);
+            if stands {
+                tx.put(&template)?;
+            }
+            Ok(stands)
+        });
+        let put = put.map_err(Failure::from).and_then(|stands| {
+            let changed = || {
+                let message = format!("the template '{}' was changed meanwhile", seen.name);
+                Failure::new(ErrorKind::Busy, message, "look at it, and try again")
+            };
+            stands.then_some(template).ok_or_else(changed)
+        });
+        match &put {
+            Ok(_) => hooks::forget(parts, &dropped)?,
+            Err(_) => hooks::forget(parts, set.values())?,
+        }
+        put
     }
 
     /// All templates, by name.
@@ -92,20 +117,27 @@ fn find(parts: &Parts, name: &str) -> Result<Template, Failure> {
     found.ok_or_else(|| missing("template", name, "list them: offshoot template list"))
 }
 
-/// Refuses what no VDB could have.
-fn check(parts: &Parts, request: &ProvisionRequest) -> Result<(), Failure> {
+/// The name of a template and that of what its VDBs are made from. Refuses what no VDB could have.
+fn names_in(
+    parts: &Parts,
+    request: &ProvisionRequest,
+) -> Result<(ObjectName, Option<ObjectName>), Failure> {
+    let name: ObjectName = request.name.parse()?;
     if request.port.is_some() || request.template.is_some() {
         let message = "a template has neither a port nor another template";
         return Err(Failure::new(ErrorKind::InvalidInput, message, "leave them out"));
     }
-    check_rights(request)?;
-    Care::default().changed(&request.care, parts.now())?;
-    request.gateway.of(None)?;
+    let wishes = &request.wishes;
+    check_rights(wishes)?;
+    Care::default().changed(&wishes.care, parts.now())?;
+    wishes.gateway.of(None)?;
     if request.from.is_empty() {
-        return Ok(());
+        return Ok((name, None));
     }
-    let kind = Kind::of(parts, names::find(parts, &request.from)?)?;
-    kind.connector.validate_settings(&kind.version, &request.settings)
+    let owner = names::find(parts, &request.from)?;
+    let kind = Kind::of(parts, owner)?;
+    kind.connector.validate_settings(&kind.version, &wishes.settings)?;
+    Ok((name, Some(names::of(parts, owner)?.parse()?)))
 }
 
 /// A request with what its template says where it says nothing itself.
@@ -117,56 +149,12 @@ pub(super) fn fill(parts: &Parts, request: ProvisionRequest) -> Result<Provision
     let template = find(parts, name)?;
     let mut hooks = texts(parts, &template)?;
     hooks.extend(request.hooks);
-    let mut settings = template.settings;
-    settings.extend(request.settings);
-    let mut reaches = template.reaches;
-    reaches.extend(request.reaches);
-    let mut refresh_keeps = template.refresh_keeps;
-    refresh_keeps.extend(request.refresh_keeps);
     let from = match (request.from.is_empty(), template.from) {
         (true, Some(from)) => from.to_string(),
         _ => request.from,
     };
-    Ok(ProvisionRequest {
-        from,
-        moment: match request.moment {
-            Moment::Latest => template.moment,
-            chosen => chosen,
-        },
-        gateway: GatewayChange {
-            wanted: request.gateway.wanted.or(template.gateway.wanted),
-            stop_when_idle_ms: request
-                .gateway
-                .stop_when_idle_ms
-                .or(template.gateway.stop_when_idle_ms),
-        },
-        settings,
-        memory_bytes: request.memory_bytes.or(template.memory_bytes),
-        keep_source_logins: request.keep_source_logins || template.keep_source_logins,
-        superuser: request.superuser || template.superuser,
-        keep_foreign_servers: request.keep_foreign_servers || template.keep_foreign_servers,
-        exposure: request.exposure.or(template.exposure),
-        reaches,
-        warm: request.warm || template.warm,
-        care: care(request.care, template.care),
-        hooks,
-        refresh_keeps,
-        template: None,
-        name: request.name,
-        port: request.port,
-        user: request.user,
-    })
-}
-
-fn care(asked: CareChange, template: CareChange) -> CareChange {
-    let mut labels = template.labels;
-    labels.extend(asked.labels);
-    CareChange {
-        description: asked.description.or(template.description),
-        labels,
-        protected: asked.protected.or(template.protected),
-        expires_in_ms: asked.expires_in_ms.or(template.expires_in_ms),
-    }
+    let wishes = request.wishes.or(template.wishes);
+    Ok(ProvisionRequest { from, wishes, hooks, template: None, ..request })
 }
 
 /// The hooks of a template, for a VDB to have copies of.
@@ -179,7 +167,7 @@ fn texts(parts: &Parts, template: &Template) -> Result<BTreeMap<HookEvent, NewHo
                 format!(
                     "the text of the hook {event} of the template '{name}' went with a lost key"
                 ),
-                "delete the template, and create it again",
+                format!("give it again: offshoot template set {name} --hook {event}=FILE"),
             )
         })?;
         let (database, time_limit) = (hook.database.clone(), Some(hook.time_limit()));

@@ -19,7 +19,7 @@ use crate::space::ledger;
 use crate::space::room;
 use offshoot_domain::{
     Care, Hook, HookEvent, Moment, ObjectName, Opened, Owner, Parent, Position, Secret, Vdb,
-    VdbState,
+    VdbState, Wishes,
 };
 use offshoot_os::bounded_log;
 use offshoot_os::cgroup::Group;
@@ -93,9 +93,10 @@ impl Vdbs<'_> {
     ) -> Result<JobId, Failure> {
         let requested_ms = self.parts.elapsed_ms();
         let name: ObjectName = request.name.parse()?;
-        check_rights(&request)?;
-        let care = Care::default().changed(&request.care, self.parts.now())?;
-        if request.warm {
+        let wishes = &request.wishes;
+        check_rights(wishes)?;
+        let care = Care::default().changed(&wishes.care, self.parts.now())?;
+        if wishes.warm {
             check_as_it_is(&request)?;
             let (user, hooks) = (request.user, &hooks);
             let wanted = warm::Wanted { name: &name, user, care: &care, hooks };
@@ -106,21 +107,22 @@ impl Vdbs<'_> {
         room::check_takes_on(self.parts, "a new VDB")?;
         let vdb = self.parts.catalog.allocate::<Vdb>()?;
         let parent = Parent { owner, name: names::of(self.parts, owner)?.try_into()? };
+        let wishes = request.wishes;
         let input = provision::Input {
-            moment: request.moment,
+            moment: wishes.moment,
             port: request.port,
-            gateway: request.gateway.of(None)?,
-            settings: request.settings,
-            memory_bytes: request.memory_bytes,
-            keep_source_logins: request.keep_source_logins,
-            superuser: request.superuser,
-            keep_foreign_servers: request.keep_foreign_servers,
-            exposure: request.exposure,
-            reaches: request.reaches,
+            gateway: wishes.gateway.of(None)?,
+            settings: wishes.settings,
+            memory_bytes: wishes.memory_bytes,
+            keep_source_logins: wishes.keep_source_logins,
+            superuser: wishes.superuser,
+            keep_foreign_servers: wishes.keep_foreign_servers,
+            exposure: wishes.exposure,
+            reaches: wishes.reaches,
             user: request.user,
             care,
             hooks,
-            refresh_keeps: request.refresh_keeps,
+            refresh_keeps: wishes.refresh_keeps,
             requested_ms,
             ..provision::Input::of_latest(self.parts, vdb, name, parent)
         };
@@ -296,9 +298,8 @@ fn check_as_it_is(request: &ProvisionRequest) -> Result<(), Failure> {
         name: request.name.clone(),
         from: request.from.clone(),
         user: request.user,
-        care: request.care.clone(),
+        wishes: Wishes { care: request.wishes.care.clone(), warm: true, ..Wishes::default() },
         hooks: after(&request.hooks),
-        warm: true,
         ..ProvisionRequest::default()
     };
     if *request == usual {

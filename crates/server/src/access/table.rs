@@ -132,6 +132,7 @@ const TABLE: &[Row] = &[
     (Method::GET, routes::TEMPLATES, Right::Look, "template list"),
     (Method::POST, routes::TEMPLATES, Right::Operate, "template create"),
     (Method::GET, routes::TEMPLATE, Right::Look, "template show"),
+    (Method::POST, routes::TEMPLATE, Right::Operate, "template set"),
     (Method::DELETE, routes::TEMPLATE, Right::Operate, "template delete"),
     (Method::GET, routes::WEBHOOKS, Right::Administer, "webhook list"),
     (Method::POST, routes::WEBHOOKS, Right::Administer, "webhook add"),

@@ -3,7 +3,7 @@
 use crate::endpoints::Service;
 use crate::extract::{Body, Name};
 use crate::reply::{Answer, answer};
-use offshoot_api::{ErrorBody, ProvisionVdb, Template, TemplateList, routes};
+use offshoot_api::{ErrorBody, ProvisionVdb, SetTemplate, Template, TemplateList, routes};
 
 /// Keeps a request to provision a VDB, under its name, for VDBs to be made by.
 #[utoipa::path(
@@ -44,6 +44,23 @@ pub(crate) async fn list_templates(Service(service): Service) -> Answer<Template
 )]
 pub(crate) async fn show_template(Service(service): Service, Name(name): Name) -> Answer<Template> {
     answer(service, move |service| service.templates().show_template(&name)).await
+}
+
+/// Changes a template. VDBs that were made by it stay as they are.
+#[utoipa::path(
+    post,
+    path = routes::TEMPLATE,
+    tag = "templates",
+    params(("name" = String, Path, description = "Its name")),
+    request_body = SetTemplate,
+    responses((status = 200, body = Template, description = "The template"), (status = "default", body = ErrorBody, description = "Not done")),
+)]
+pub(crate) async fn set_template(
+    Service(service): Service,
+    Name(name): Name,
+    Body(request): Body<SetTemplate>,
+) -> Answer<Template> {
+    answer(service, move |service| service.templates().set_template(&name, request)).await
 }
 
 /// Removes a template. VDBs that were made by it stay.

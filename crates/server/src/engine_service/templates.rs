@@ -19,6 +19,18 @@ impl Templates for LocalEngine {
         self.engine().templates().show(name).map(template)
     }
 
+    fn set_template(
+        &self,
+        name: &str,
+        request: api::SetTemplate,
+    ) -> Result<api::Template, Failure> {
+        let seen = self.engine().templates().show(name)?;
+        let (mut request, removed) = request.of(&template(seen.clone()).request)?;
+        let hooks = hooks::changes(std::mem::take(&mut request.hooks), removed)?;
+        let wanted = vdbs::wanted(request, None)?;
+        self.engine().templates().replace(&seen, wanted, hooks).map(template)
+    }
+
     fn delete_template(&self, name: &str) -> Result<api::Template, Failure> {
         self.engine().templates().delete(name).map(template)
     }
@@ -26,9 +38,10 @@ impl Templates for LocalEngine {
 
 fn template(kept: Template) -> api::Template {
     let name = kept.name.to_string();
+    let wishes = kept.wishes;
     let (listen, allow) =
-        kept.exposure.map(|exposure| (exposure.listen, exposure.allow)).unwrap_or_default();
-    let labels = kept.care.labels.into_iter().filter_map(|(key, value)| Some((key, value?)));
+        wishes.exposure.map(|exposure| (exposure.listen, exposure.allow)).unwrap_or_default();
+    let labels = wishes.care.labels.into_iter().filter_map(|(key, value)| Some((key, value?)));
     api::Template {
         id: kept.id,
         name: name.clone(),
@@ -36,25 +49,25 @@ fn template(kept: Template) -> api::Template {
             name,
             from: kept.from.map(|from| from.to_string()).unwrap_or_default(),
             template: None,
-            moment: shown(kept.moment),
+            moment: shown(wishes.moment),
             port: None,
-            gateway: kept.gateway.wanted == Some(true),
-            stop_when_idle_ms: kept.gateway.stop_when_idle_ms.flatten(),
-            settings: kept.settings,
-            memory_bytes: kept.memory_bytes,
-            keep_source_logins: kept.keep_source_logins,
-            superuser: kept.superuser,
-            keep_foreign_servers: kept.keep_foreign_servers,
-            allow_network: kept.reaches,
+            gateway: wishes.gateway.wanted == Some(true),
+            stop_when_idle_ms: wishes.gateway.stop_when_idle_ms.flatten(),
+            settings: wishes.settings,
+            memory_bytes: wishes.memory_bytes,
+            keep_source_logins: wishes.keep_source_logins,
+            superuser: wishes.superuser,
+            keep_foreign_servers: wishes.keep_foreign_servers,
+            allow_network: wishes.reaches,
             listen,
             allow,
-            warm: kept.warm,
-            description: kept.care.description,
+            warm: wishes.warm,
+            description: wishes.care.description,
             labels: labels.collect(),
-            protected: kept.care.protected == Some(true),
-            expires_in_ms: kept.care.expires_in_ms.flatten(),
+            protected: wishes.care.protected == Some(true),
+            expires_in_ms: wishes.care.expires_in_ms.flatten(),
             hooks: Vec::new(),
-            refresh_keeps: vdbs::shown_kept(&kept.refresh_keeps),
+            refresh_keeps: vdbs::shown_kept(&wishes.refresh_keeps),
         },
         hooks: hooks::of(&kept.hooks),
         created_at: kept.created_at,

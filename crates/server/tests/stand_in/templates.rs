@@ -1,7 +1,7 @@
 //! The templates of the stand-in.
 
 use super::{StandIn, missing, taken, time};
-use offshoot_api::{ProvisionVdb, Template};
+use offshoot_api::{ProvisionVdb, SetTemplate, Template};
 use offshoot_server::Templates;
 use offshoot_types::{Failure, TemplateId};
 
@@ -25,6 +25,17 @@ impl Templates for StandIn {
 
     fn show_template(&self, name: &str) -> Result<Template, Failure> {
         self.lock().templates.get(name).cloned().ok_or_else(|| missing("template", name))
+    }
+
+    fn set_template(&self, name: &str, request: SetTemplate) -> Result<Template, Failure> {
+        let template = self.show_template(name)?;
+        let (request, _) = request.of(&template.request)?;
+        let request = ProvisionVdb { hooks: Vec::new(), ..request };
+        let template = Template { name: request.name.clone(), request, ..template };
+        let mut state = self.lock();
+        state.templates.remove(name);
+        state.templates.insert(template.name.clone(), template.clone());
+        Ok(template)
     }
 
     fn delete_template(&self, name: &str) -> Result<Template, Failure> {

@@ -4,7 +4,7 @@
 
 use super::Guard;
 use crate::service::templates::Templates;
-use offshoot_api::{ProvisionVdb, Template};
+use offshoot_api::{ProvisionVdb, SetTemplate, Template};
 use offshoot_types::{ErrorKind, Failure};
 
 impl Guard {
@@ -64,6 +64,10 @@ impl Templates for Guard {
             _ => failure,
         })?;
         if self.sees_template(&template)? { Ok(template) } else { Err(absent()) }
+    }
+
+    fn set_template(&self, name: &str, request: SetTemplate) -> Result<Template, Failure> {
+        self.service.templates().set_template(name, request)
     }
 
     fn delete_template(&self, name: &str) -> Result<Template, Failure> {
