@@ -195,23 +195,35 @@ mod needs_pytest {
             .unwrap();
         bed.link("shop").unwrap();
         bed.engine.command(["policy", "set", "shop", "--warm", "2"]).unwrap();
-        // That of the system: packages of the distribution are its own.
-        let tried = Command::new("/usr/bin/python3")
-            .args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "offshoot_pytest.plugin"])
-            .args(["--offshoot-from", "shop"])
-            .arg("--offshoot-pool")
-            .arg(bed.engine.pool())
-            .arg("--offshoot-program")
-            .arg(binary())
-            .arg(package.join("tests"))
-            .env("PYTHONPATH", package.join("src"))
-            .env("PYTHONDONTWRITEBYTECODE", "1")
-            .current_dir(bed.scratch.path())
-            .output()
-            .unwrap();
-        let text = String::from_utf8_lossy(&tried.stdout);
-        assert!(tried.status.success(), "{text}\n{}", String::from_utf8_lossy(&tried.stderr));
-        assert!(text.contains("9 passed"), "{text}");
+        // All of the moment of the run, or each of its own.
+        for moments in [&[][..], &["--offshoot-fresh"]] {
+            // That of the system: packages of the distribution are its own.
+            let tried = Command::new("/usr/bin/python3")
+                .args([
+                    "-m",
+                    "pytest",
+                    "-q",
+                    "-p",
+                    "no:cacheprovider",
+                    "-p",
+                    "offshoot_pytest.plugin",
+                ])
+                .args(["--offshoot-from", "shop"])
+                .arg("--offshoot-pool")
+                .arg(bed.engine.pool())
+                .arg("--offshoot-program")
+                .arg(binary())
+                .arg(package.join("tests"))
+                .args(moments)
+                .env("PYTHONPATH", package.join("src"))
+                .env("PYTHONDONTWRITEBYTECODE", "1")
+                .current_dir(bed.scratch.path())
+                .output()
+                .unwrap();
+            let text = String::from_utf8_lossy(&tried.stdout);
+            assert!(tried.status.success(), "{text}\n{}", String::from_utf8_lossy(&tried.stderr));
+            assert!(text.contains("9 passed"), "{text}");
+        }
         let names = || {
             let list: offshoot_api::VdbList = bed.engine.ask(["vdb", "list"])?;
             Ok(list.vdbs.is_empty())

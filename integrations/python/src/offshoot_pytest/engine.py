@@ -79,6 +79,12 @@ class Engine:
         """Makes a VDB."""
         return _vdb(self.command("vdb", "provision", name, "--from", source, *(options or [])))
 
+    def freeze(self, name: str) -> str:
+        """Takes a snapshot of a VDB, whose server is not needed any more; returns its id."""
+        snapshot = self.command("snapshot", "take", name)
+        self.command("vdb", "stop", name)
+        return snapshot["id"]
+
     def delete(self, name: str) -> None:
         """Asks for the end of a VDB, and does not wait for it."""
         self.command("vdb", "delete", name, "--yes", "--detach")
