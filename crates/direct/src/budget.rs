@@ -1,10 +1,17 @@
 //! How much memory all groups together use.
 
-use crate::group::Group;
 use crate::memory::HUGE_PAGE;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
+
+/// Who has pages of it.
+pub(crate) trait Holder: Send + Sync + std::fmt::Debug {
+    /// How many; none if its lock is taken.
+    fn pages(&self) -> Option<usize>;
+    /// Gives one to another, if its lock is not taken; not if much of it was read lately, unless it must.
+    fn give_page(&self, must: bool) -> bool;
+}
 
 /// Memory that groups share, in huge pages.
 ///
@@ -15,7 +22,7 @@ use std::sync::{Arc, Weak};
 pub struct Budget {
     pages: usize,
     used: AtomicUsize,
-    groups: Mutex<Vec<Weak<Group>>>,
+    groups: Mutex<Vec<Weak<dyn Holder>>>,
 }
 
 impl Budget {
@@ -35,10 +42,10 @@ impl Budget {
         self.pages.saturating_sub(self.used.load(Ordering::Relaxed))
     }
 
-    pub(crate) fn join(&self, group: &Arc<Group>) {
+    pub(crate) fn join(&self, group: Weak<dyn Holder>) {
         let mut groups = self.groups.lock();
         groups.retain(|group| group.strong_count() > 0);
-        groups.push(Arc::downgrade(group));
+        groups.push(group);
     }
 
     /// One of those that no group has.
@@ -49,12 +56,11 @@ impl Budget {
 
     /// One of another group, for the one that has `own` and whose lock the caller holds.
     pub(crate) fn take_from_others(&self, own: usize) -> bool {
-        // Kept alive until no lock is held any more: the last owner of a group gives its pages back.
-        let groups: Vec<Arc<Group>> = self.groups.lock().iter().filter_map(Weak::upgrade).collect();
+        let groups: Vec<Arc<dyn Holder>> =
+            self.groups.lock().iter().filter_map(Weak::upgrade).collect();
         // The caller's own is locked.
-        let others = groups.iter().filter_map(|group| group.try_lock());
-        let Some(mut richest) = others.max_by_key(|frames| frames.pages()) else { return false };
-        let pages = richest.pages();
+        let others = groups.iter().filter_map(|group| Some((group.pages()?, group)));
+        let Some((pages, richest)) = others.max_by_key(|(pages, _)| *pages) else { return false };
         pages > 0 && richest.give_page(pages > 2 * own)
     }
 

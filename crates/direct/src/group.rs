@@ -1,6 +1,6 @@
 //! A trust group: whoever is in it can read all that its frames hold.
 
-use crate::budget::Budget;
+use crate::budget::{Budget, Holder};
 use crate::frames::Frames;
 use crate::layout::BLOCK;
 use crate::memory::{HUGE_PAGE, Memory};
@@ -56,7 +56,8 @@ impl Group {
         let memory = Arc::new(memory);
         let frames = Mutex::new(Frames::new(memory.clone(), budget.clone()));
         let group = Arc::new(Group { frames, memory });
-        budget.join(&group);
+        let holder: Arc<dyn Holder> = group.clone();
+        budget.join(Arc::downgrade(&holder));
         group
     }
 
@@ -123,11 +124,17 @@ impl Group {
         self.memory.len() / BLOCK
     }
 
-    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, Frames>> {
-        self.frames.try_lock()
-    }
-
     pub(crate) fn lock(&self) -> MutexGuard<'_, Frames> {
         self.frames.lock()
+    }
+}
+
+impl Holder for Group {
+    fn pages(&self) -> Option<usize> {
+        Some(self.frames.try_lock()?.pages())
+    }
+
+    fn give_page(&self, must: bool) -> bool {
+        self.frames.try_lock().is_some_and(|mut frames| frames.give_page(must))
     }
 }
