@@ -31,6 +31,7 @@ mod number {
     pub const LSEEK: i64 = 8;
     pub const PREAD: i64 = 17;
     pub const FCNTL: i64 = 72;
+    pub const FADVISE: i64 = 221;
     pub const OPENAT: i64 = 257;
     pub const DUP3: i64 = 292;
     pub const PREADV: i64 = 295;
@@ -46,6 +47,7 @@ mod number {
     pub const PREAD: i64 = 67;
     pub const PREADV: i64 = 69;
     pub const FSTAT: i64 = 80;
+    pub const FADVISE: i64 = 223;
     pub const CLOSE_RANGE: i64 = 436;
 }
 
@@ -65,6 +67,7 @@ const MAP_ANONYMOUS: c_int = 0x20;
 const MAP_NORESERVE: c_int = 0x4000;
 const MADV_HUGEPAGE: c_int = 14;
 const SEEK_END: c_int = 2;
+const POSIX_FADV_WILLNEED: c_int = 3;
 
 unsafe extern "C" {
     fn syscall(number: c_long, ...) -> c_long;
@@ -80,6 +83,7 @@ unsafe extern "C" {
     fn ioctl(fd: c_int, request: u64, ...) -> c_int;
     fn getenv(name: *const c_char) -> *const c_char;
     fn unsetenv(name: *const c_char) -> c_int;
+    fn __errno_location() -> *mut c_int;
 }
 
 #[panic_handler]
@@ -347,6 +351,27 @@ pub unsafe extern "C" fn open(path: *const c_char, flags: c_int, mode: c_uint) -
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn open64(path: *const c_char, flags: c_int, mode: c_uint) -> c_int {
     open(path, flags, mode)
+}
+
+/// `posix_fadvise(3)`. What can be read directly need not be brought anywhere; the rest the engine puts where it can be.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn posix_fadvise(fd: c_int, offset: i64, len: i64, advice: c_int) -> c_int {
+    if advice == POSIX_FADV_WILLNEED
+        && let Some((mapped, found)) = slot_of(fd)
+        && let (Ok(offset), Ok(len)) = (usize::try_from(offset), usize::try_from(len))
+        && mapped.has(found, offset, len)
+        && is_still(fd, &mapped, found)
+    {
+        return 0;
+    }
+    let failed = syscall(number::FADVISE, fd, offset, len, advice) != 0;
+    if failed { *__errno_location() } else { 0 }
+}
+
+/// The same.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn posix_fadvise64(fd: c_int, offset: i64, len: i64, advice: c_int) -> c_int {
+    posix_fadvise(fd, offset, len, advice)
 }
 
 /// `close(2)`.

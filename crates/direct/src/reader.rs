@@ -58,6 +58,12 @@ impl Reader {
         false
     }
 
+    /// Whether all of it could be read just now.
+    pub fn has(&self, ino: u64, offset: usize, len: usize) -> bool {
+        let (mapped, Some(found)) = (self.mapped(), self.find(ino)) else { return false };
+        mapped.has(found, offset, len) && mapped.is_still(found)
+    }
+
     /// Differs with each engine that takes over.
     pub fn epoch(&self) -> u64 {
         self.mapped().epoch()

@@ -99,6 +99,20 @@ impl Mapped {
         })
     }
 
+    /// Whether all of it could be read just now. It counts if the slot [is still](Mapped::is_still) the file's.
+    pub fn has(&self, found: Found, offset: usize, len: usize) -> bool {
+        let place = Place::of(self.slot(found.index).place.load(Ordering::Acquire));
+        let Some((first, count)) = place.and_then(Place::entries) else { return false };
+        let Some(end) = offset.checked_add(len).map(|end| end.div_ceil(BLOCK)) else {
+            return false;
+        };
+        let leads = |block| {
+            let entry: &AtomicU64 = self.at(ENTRIES_AT + (first + block) * 8);
+            Entry(entry.load(Ordering::Relaxed)).frame().is_some()
+        };
+        end <= count && (offset / BLOCK..end).all(leads)
+    }
+
     /// Copies a part of a block.
     unsafe fn copy(&self, entry: usize, at: usize, target: *mut u8, len: usize) -> bool {
         let entry: &AtomicU64 = self.at(ENTRIES_AT + entry * 8);

@@ -142,7 +142,10 @@ fn what_frames_have_is_led_to_by_its_names_alone() {
     let of = |reader| [1, 2, 3, 4, 5].map(|block| seen(reader, 9, block));
     assert_eq!(of(&others), [None, Some(2), Some(3), None, Some(55)]);
     assert_eq!(of(&reader), [None, Some(2), Some(3), None, Some(5)]);
+    let has = |from: usize, blocks: usize| others.has(9, from * BLOCK, blocks * BLOCK);
+    assert!(has(2, 2) && has(5, 1) && has(2, 0) && !has(1, 2) && !has(3, 2) && !has(5, 1_000_000));
     files[1].withdraw(0, 3);
+    assert!(!has(2, 1));
     assert_eq!(of(&others), [None, None, Some(3), None, Some(55)]);
     assert!(group.has_room());
     (10..250).for_each(|block| put(&files[0], block, block));
