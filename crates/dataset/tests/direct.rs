@@ -111,17 +111,23 @@ impl Served {
     }
 }
 
+/// A dataset with a file of all blocks, and a clone of it.
+fn with_clone(test: &TestStore, dice: &mut Dice) -> (Arc<Dataset>, Arc<Dataset>, Ino) {
+    let original = test.store.create_dataset().unwrap();
+    let dataset = test.store.dataset(original).unwrap();
+    let ino = make_file(&dataset, b"table");
+    dataset.write(ino, 0, &dice.bytes((BLOCKS * BLOCK) as usize)).unwrap();
+    let snapshot = test.store.snapshot(original).unwrap();
+    let clone = test.store.dataset(test.store.clone_snapshot(snapshot).unwrap()).unwrap();
+    (dataset, clone, ino)
+}
+
 #[test]
 fn what_is_read_directly_is_what_the_file_holds() {
     for seed in seeds(8) {
         let mut dice = Dice::new(seed);
         let test = TestStore::new(small_options());
-        let original = test.store.create_dataset().unwrap();
-        let dataset = test.store.dataset(original).unwrap();
-        let ino = make_file(&dataset, b"table");
-        dataset.write(ino, 0, &dice.bytes((BLOCKS * BLOCK) as usize)).unwrap();
-        let snapshot = test.store.snapshot(original).unwrap();
-        let clone = test.store.dataset(test.store.clone_snapshot(snapshot).unwrap()).unwrap();
+        let (dataset, clone, ino) = with_clone(&test, &mut dice);
         // They share a group of 256 frames, for which both together are too large.
         let group = Group::create(&Budget::new(2 << 20)).unwrap();
         let mut both = [Served::new(&group, dataset, ino), Served::new(&group, clone, ino)];
@@ -149,12 +155,7 @@ fn seen(served: &Served) -> usize {
 fn a_read_of_one_block_brings_those_near_it_that_are_in_memory() {
     let test = TestStore::new(small_options());
     let mut dice = Dice::new(1);
-    let original = test.store.create_dataset().unwrap();
-    let dataset = test.store.dataset(original).unwrap();
-    let ino = make_file(&dataset, b"table");
-    dataset.write(ino, 0, &dice.bytes((BLOCKS * BLOCK) as usize)).unwrap();
-    let snapshot = test.store.snapshot(original).unwrap();
-    let clone = test.store.dataset(test.store.clone_snapshot(snapshot).unwrap()).unwrap();
+    let (dataset, clone, ino) = with_clone(&test, &mut dice);
     let group = Group::create(&Budget::new(2 << 20)).unwrap();
     let first = Served::new(&group, dataset.clone(), ino);
     test.store.pool().clear_cache();

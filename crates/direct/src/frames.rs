@@ -317,8 +317,8 @@ impl Frames {
             return false;
         }
         let read = frames_of(page).filter(|frame| self.was_read(*frame)).count() as u32;
-        self.hand = self.first_from(page + 1);
         if !must && read > PAGE_FRAMES / READ_PART {
+            self.hand = self.first_from(page + 1);
             return false;
         }
         frames_of(page).for_each(|frame| self.evict(frame));

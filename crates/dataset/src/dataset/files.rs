@@ -351,8 +351,8 @@ impl Dataset {
         if seen.direct.is_some() && wanted.iter().all(BlockHash::is_zero) {
             return Ok(());
         }
-        let fills = seen.direct.as_ref().is_some_and(|direct| direct.group().has_room());
-        if committed != 0 && count == 1 && pool.is_worth_its_neighbours(&wanted[0], fills) {
+        let fills = || seen.direct.as_ref().is_some_and(|direct| direct.group().has_room());
+        if committed != 0 && count == 1 && pool.is_worth_its_neighbours(&wanted[0], fills()) {
             let mut near = [BlockHash::ZERO; AROUND_BLOCKS];
             map.lookup(&self.reader, first - first % AROUND_BLOCKS as u64, &mut near)?;
             if let Some(direct) = &seen.direct {

@@ -94,7 +94,9 @@ pub fn signed(core: &Core, webhook: &Webhook, message: Message) -> Result<Postin
     })?;
     let seconds = core.now().as_second();
     let old = match webhook.old_key_until {
-        Some(until) if core.now() < until => core.catalog.secret(&old_webhook_key(webhook.id))?,
+        Some(_) if !webhook.is_old_key_over(core.now()) => {
+            core.catalog.secret(&old_webhook_key(webhook.id))?
+        }
         _ => None,
     };
     let sign = |key| Ok(WebhookKey::parse(key)?.sign(&message.id, seconds, &message.body));

@@ -72,7 +72,11 @@ pub fn take_over(parts: &Arc<Parts>, survivors: Survivors) -> Result<TakenOver, 
     let Survivors { mut handovers, logs } = survivors;
     drop(logs);
     let vdbs: Vec<Vdb> = parts.catalog.list()?;
-    let mut tables = adopt_tables(parts, &vdbs, &mut handovers)?;
+    // Before any VDB goes on, and so before anything that servers read directly can change.
+    let mut tables = parts.volumes.adopt_tables(&mut handovers, |dataset| {
+        let vdb = vdbs.iter().find(|vdb| vdb.dataset == Some(dataset))?;
+        direct::group_of(parts, vdb).ok()
+    });
     let mut taken = TakenOver::default();
     // They hold clients also of those that are begun anew.
     let gateways = vdbs.iter().filter(|vdb| vdb.gateway.is_some());
@@ -98,21 +102,6 @@ pub fn take_over(parts: &Arc<Parts>, survivors: Survivors) -> Result<TakenOver, 
         let_go(parts, dataset)?;
     }
     Ok(taken)
-}
-
-/// Before any VDB goes on, and so before anything that servers read directly can change.
-fn adopt_tables(
-    parts: &Arc<Parts>,
-    vdbs: &[Vdb],
-    handovers: &mut BTreeMap<DatasetId, Vec<OwnedFd>>,
-) -> Result<BTreeMap<DatasetId, io::Result<Arc<Table>>>, Failure> {
-    let mut groups = BTreeMap::new();
-    for vdb in vdbs {
-        if let Some(dataset) = vdb.dataset {
-            groups.insert(dataset, direct::group_of(parts, vdb)?);
-        }
-    }
-    Ok(parts.volumes.adopt_tables(handovers, &mut groups))
 }
 
 /// The programs of a mount get errors from here on.

@@ -216,11 +216,11 @@ impl Volumes {
     }
 
     /// Takes the tables by which servers of an earlier engine read directly out of what it handed over, and empties them: of all,
-    /// also of those that do not go on. `groups` are the trust groups.
+    /// also of those that do not go on. `group_of` tells the trust group of a dataset, where it is known.
     pub fn adopt_tables(
         &self,
         handovers: &mut BTreeMap<DatasetId, Vec<OwnedFd>>,
-        groups: &mut BTreeMap<DatasetId, String>,
+        group_of: impl Fn(DatasetId) -> Option<String>,
     ) -> BTreeMap<DatasetId, io::Result<Arc<Table>>> {
         let mut left = Vec::new();
         for (dataset, handover) in handovers {
@@ -228,7 +228,7 @@ impl Volumes {
             let Some(rest) = rest else { continue };
             let mut memory = handover.split_off(rest).into_iter();
             if let (Some(table), Some(frames)) = (memory.next(), memory.next()) {
-                let (dataset, group) = (*dataset, groups.remove(dataset));
+                let (dataset, group) = (*dataset, group_of(*dataset));
                 left.push(Left { dataset, group, table, frames });
             }
         }
