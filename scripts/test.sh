@@ -266,8 +266,8 @@ else
     longer+=" | test(=$test)"
   done
   wanted tests && phase tests 1800 "${run_tests[@]}" -E "not ($longer)"
-  # Whole suites on further servers are for the full extent, and so is what pip fetches and builds for a minute.
-  wanted needs && phase needs 900 "${run_tests[@]}" --run-ignored only --no-tests pass -E "$needs & not test(/::whole::|\bneeds_pip::/)"
+  # Whole suites on further servers are for the full extent.
+  wanted needs && phase needs 900 "${run_tests[@]}" --run-ignored only --no-tests pass -E "$needs & not test(/::whole::/)"
   # The seeds that ever failed, and fresh ones; a failing one is printed with how to repeat it.
   wanted simulation && phase simulation 300 sh -c \
     'cargo build -q --workspace --bin offshoot-sim && exec "$0" "$@"' "$target/debug/offshoot-sim" \

@@ -75,6 +75,11 @@ async function changed(page, there, secret) {
   await answer(page, "Change the webhook ci", { Events: "fault.*" }, "Change");
   await page.getByRole("row", { name: /^ci .*fault\.\* active/ }).waitFor();
   check((await page.getByRole("region", { name: "Secret of ci" }).count()) === 0 && offshoot("webhook", "show", "ci").url === there.url, "only events have changed");
+  for (const [from, to] of [["ci", "builds"], ["builds", "ci"]]) {
+    await page.getByRole("button", { name: `change ${from}` }).click();
+    await answer(page, `Change the webhook ${from}`, { Name: to }, "Change");
+    await page.getByRole("row", { name: new RegExp(`^${to} .*fault`) }).waitFor();
+  }
 }
 
 export async function keys(page) {

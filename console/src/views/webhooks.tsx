@@ -122,6 +122,7 @@ function askChange({ name, url, events, insecure }: Webhook, then: (made: AddedW
     text: "What waits is told as it is then. After another secret, messages are signed with the one of before, too, for 24 hours.",
     verb: "Change",
     fields: [
+      { name: "name", label: "Name", required: true, value: name, hint: "a-z, 0-9, _ and -, beginning with a letter" },
       { name: "url", label: "Address", required: true, value: url, hint: "https, or http on this host" },
       { name: "events", label: "Events", value: events.join(", "), hint: "patterns as fault.*, job.*.failed; all where empty" },
       { name: "rotate", label: "Make another secret, and show it", kind: "check" },
@@ -133,6 +134,7 @@ function askChange({ name, url, events, insecure }: Webhook, then: (made: AddedW
       const body: SetWebhook = {
         insecure: values.on("insecure"),
         rotate_secret: values.on("rotate"),
+        ...(values["name"] !== name && { name: values["name"] as string }),
         ...(values["url"] !== url && { url: values["url"] as string }),
         ...(typed.join() !== events.join() && { events: typed }),
         ...(values["secret"] && { secret: values["secret"] }),

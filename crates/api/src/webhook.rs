@@ -87,6 +87,9 @@ pub struct AddWebhook {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SetWebhook {
+    /// Another name: 1–63 of `a-z 0-9 _ -`, starting with a letter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// Another address: `https`, or `http` on loopback.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,

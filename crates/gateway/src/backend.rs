@@ -10,6 +10,9 @@ use std::sync::Arc;
 use tokio_rustls::TlsAcceptor;
 use zeroize::Zeroizing;
 
+/// What PostgreSQL's protocol is called in a handshake, by clients that name it.
+pub(crate) const ALPN: &[u8] = b"postgresql";
+
 /// A [`Backend`] ready for use.
 pub(crate) struct Target {
     /// On 127.0.0.1.
@@ -53,11 +56,12 @@ fn acceptor(tls: Tls) -> Result<TlsAcceptor, String> {
     let key = PrivateKeyDer::from_pem_slice(key.as_bytes())
         .map_err(|_| "the key of the certificate cannot be read".to_owned())?;
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let config = rustls::ServerConfig::builder_with_provider(provider)
+    let mut config = rustls::ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|error| format!("TLS: {error}"))?
         .with_no_client_auth()
         .with_single_cert(chain, key)
         .map_err(|error| format!("the certificate and its key do not fit: {error}"))?;
+    config.alpn_protocols = vec![ALPN.to_vec()];
     Ok(TlsAcceptor::from(Arc::new(config)))
 }

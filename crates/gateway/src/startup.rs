@@ -1,6 +1,7 @@
 //! What a client says before it logs in: whether it wants TLS, who it is, or what to cancel.
 
 use crate::admission::admit;
+use crate::backend::ALPN;
 use crate::hub::{Hub, Phase};
 use crate::messages::{Fatal, NOT_ALLOWED, PROTOCOL_VIOLATION};
 use crate::wire::{Client, End, Wire};
@@ -11,6 +12,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
 
 /// Longest packet before the login, in bytes.
 const PACKET_BYTES_MAX: usize = 10_000;
@@ -20,6 +22,8 @@ const PACKET_TIMEOUT: Duration = Duration::from_secs(60);
 const FIRST_TIMEOUT: Duration = Duration::from_secs(120);
 /// Packets before the one that counts: at most one for each kind of encryption, and again without.
 const PACKETS_MAX: usize = 4;
+/// How a TLS handshake begins. No packet does: it would be longer than any may be.
+const HANDSHAKE: u8 = 0x16;
 
 /// Begins a request to cancel.
 pub(crate) const CANCEL: u32 = 80_877_102;
@@ -59,7 +63,10 @@ impl Startup {
 
 /// Hears what a client wants. None if it went away, or was told why it may not.
 pub(crate) async fn hear(hub: &Arc<Hub>, stream: TcpStream, peer: SocketAddr) -> Option<Opening> {
-    let mut wire = Wire::Plain(stream);
+    let mut wire = match timeout(PACKET_TIMEOUT, begins_tls(&stream)).await.ok()?.ok()? {
+        true => secure_at_once(hub, stream).await?,
+        false => Wire::Plain(stream),
+    };
     for _ in 0..PACKETS_MAX {
         let packet = timeout(PACKET_TIMEOUT, read_packet(&mut wire)).await.ok()?.ok()?;
         let (code, rest) = packet.get(4..)?.split_first_chunk()?;
@@ -99,22 +106,45 @@ pub(crate) async fn refuse(client: &mut Client, fatal: &Fatal) {
     let _ = timeout(Duration::from_secs(1), told).await;
 }
 
+/// Whether a client begins with a handshake rather than with the wish for one, as PostgreSQL 17's do with `sslnegotiation=direct`.
+async fn begins_tls(stream: &TcpStream) -> io::Result<bool> {
+    let mut first = [0];
+    Ok(stream.peek(&mut first).await? == 1 && first == [HANDSHAKE])
+}
+
 /// Answers the wish for TLS.
 async fn secure(hub: &Arc<Hub>, mut wire: Wire) -> Option<Wire> {
-    if hub.last_target().is_none() {
-        // Whether there is TLS is known once there is a server.
-        let _waiting = hub.wait();
-        let mut phase = hub.phase();
-        let known = phase.wait_for(|phase| !matches!(phase, Phase::Held { .. }));
-        timeout(FIRST_TIMEOUT, known).await.ok()?.ok()?;
-    }
-    let acceptor = hub.last_target().and_then(|target| target.tls.clone());
-    let Some(acceptor) = acceptor else {
+    let Some(acceptor) = acceptor(hub).await? else {
         wire.write_all(b"N").await.ok()?;
         return Some(wire);
     };
     let Wire::Plain(mut stream) = wire else { return None };
     stream.write_all(b"S").await.ok()?;
+    handshake(&acceptor, stream).await
+}
+
+/// Goes on with a handshake that was not asked for. Its client must name the protocol, as PostgreSQL wants it: so no other
+/// program's client can be led here.
+async fn secure_at_once(hub: &Arc<Hub>, stream: TcpStream) -> Option<Wire> {
+    let wire = handshake(&acceptor(hub).await??, stream).await?;
+    match &wire {
+        Wire::Tls(tls) if tls.get_ref().1.alpn_protocol() == Some(ALPN) => Some(wire),
+        _ => None,
+    }
+}
+
+/// What shows the certificate, once there is a server: before, whether there is one is not known. None: it takes too long.
+async fn acceptor(hub: &Arc<Hub>) -> Option<Option<TlsAcceptor>> {
+    if hub.last_target().is_none() {
+        let _waiting = hub.wait();
+        let mut phase = hub.phase();
+        let known = phase.wait_for(|phase| !matches!(phase, Phase::Held { .. }));
+        timeout(FIRST_TIMEOUT, known).await.ok()?.ok()?;
+    }
+    Some(hub.last_target().and_then(|target| target.tls.clone()))
+}
+
+async fn handshake(acceptor: &TlsAcceptor, stream: TcpStream) -> Option<Wire> {
     let stream = timeout(PACKET_TIMEOUT, acceptor.accept(stream)).await.ok()?.ok()?;
     Some(Wire::Tls(Box::new(stream)))
 }

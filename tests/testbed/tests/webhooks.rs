@@ -369,6 +369,12 @@ fn a_webhook_is_changed_where_it_is() {
         shows_nothing_of(&engine, secret);
     }
     let refused = |line: &str| run(&engine, line).expect_err(line);
+    let set = run(&engine, "webhook set ci --name builds").unwrap();
+    assert_eq!((&set["name"], &set["secret"]), (&"builds".into(), &Value::Null), "{set}");
+    assert_eq!(refused("webhook show ci").code, "not_found");
+    run(&engine, &format!("webhook add ci --url {}", ci.url())).unwrap();
+    assert_eq!(refused("webhook set ci --name builds").code, "already_exists");
+    assert_eq!(refused("webhook set ci --name BUILDS").code, "invalid_input");
     assert_eq!(refused("webhook set ci").exit_code, 2);
     assert_eq!(refused("webhook set nobody --faults").code, "not_found");
     assert_eq!(refused("webhook set ci --url http://ci.example/hook").code, "invalid_input");

@@ -53,7 +53,7 @@ pub struct WebhookAddArgs {
     pub insecure: bool,
 }
 
-/// Change where a webhook is, what it is told of, or its secret
+/// Change a webhook's name, where it is, what it is told of, or its secret
 ///
 /// What is not named stays, and so does what waits. For 24 hours after its secret was changed, messages are signed with the one of
 /// before, too: give its receiver the new one in that time. A secret that is made is printed, and not shown again.
@@ -61,7 +61,8 @@ pub struct WebhookAddArgs {
 #[command(
     after_help = "Examples:\n  (umask 077; offshoot webhook set ci --rotate-secret > ci.secret)\n  \
                   offshoot webhook set ci --url https://new.example/offshoot --events 'fault.*,job.*.failed'\n  \
-                  offshoot webhook set pager --secret-file pager.secret"
+                  offshoot webhook set pager --secret-file pager.secret\n  \
+                  offshoot webhook set ci --name builds"
 )]
 pub struct WebhookSetArgs {
     /// Its name
@@ -74,6 +75,9 @@ pub struct WebhookSetArgs {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = true)]
 pub struct WebhookChangeArgs {
+    /// Another name
+    #[arg(long = "name", value_name = "NEW NAME")]
+    pub new_name: Option<String>,
     /// Where to: https, or http on loopback; or - to read it from stdin, so that no list of processes shows it
     #[arg(long)]
     pub url: Option<String>,

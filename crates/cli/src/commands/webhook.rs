@@ -49,14 +49,23 @@ fn add(session: &Session, args: WebhookAddArgs) -> Result<(), Failure> {
 }
 
 fn set(session: &Session, WebhookSetArgs { name, change }: WebhookSetArgs) -> Result<(), Failure> {
-    let WebhookChangeArgs { url, events, faults, rotate_secret, secret_file, insecure, secure } =
-        change;
+    let WebhookChangeArgs {
+        new_name,
+        url,
+        events,
+        faults,
+        rotate_secret,
+        secret_file,
+        insecure,
+        secure,
+    } = change;
     let url = match url {
         Some(url) if url == STANDARD => Some(from_stdin()?),
         url => url,
     };
     let events = if faults { vec![FAULTS.to_owned()] } else { events };
     let request = SetWebhook {
+        name: new_name,
         url,
         events: Some(events).filter(|events| !events.is_empty()),
         secret: secret_file.as_deref().map(read_secret).transpose()?,

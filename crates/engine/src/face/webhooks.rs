@@ -34,6 +34,8 @@ pub struct AddWebhookRequest {
 /// What is to be different of a webhook; what is absent stays.
 #[derive(Debug, Clone, Default)]
 pub struct SetWebhookRequest {
+    /// Another name.
+    pub name: Option<String>,
     /// Where to.
     pub url: Option<String>,
     /// Patterns of types of events, in place of those before; everything if there is none.
@@ -149,15 +151,17 @@ impl Webhooks<'_> {
     /// waits is told as it is now; of events that were not for it before, it is told of those to come.
     ///
     /// # Errors
-    /// `NotFound`, `InvalidInput` for what cannot be used.
+    /// `NotFound`, `InvalidInput` for what cannot be used, `AlreadyExists` for the name.
     pub fn set(
         &self,
         name: &str,
         request: SetWebhookRequest,
     ) -> Result<(WebhookView, Option<Secret>), Failure> {
-        let SetWebhookRequest { url, events, secret, insecure } = request;
+        let SetWebhookRequest { name: new_name, url, events, secret, insecure } = request;
         let seen = webhooks::find(self.parts, name)?;
         let is_tried = url.is_some() || secret.is_some();
+        let new_name = new_name.map(|name| name.parse::<ObjectName>()).transpose()?;
+        let is_renamed = new_name.is_some();
         let insecure = insecure.unwrap_or(seen.insecure);
         let url = webhook_url(url.as_deref().unwrap_or(&seen.url), insecure)?;
         let events = events.map(|texts| patterns(&texts)).transpose()?;
@@ -167,6 +171,7 @@ impl Webhooks<'_> {
         let webhook = self.parts.catalog.transaction(|tx| -> Result<Webhook, Error> {
             let mut webhook = tx.get::<Webhook>(seen.id)?;
             (webhook.url, webhook.insecure) = (url, insecure);
+            webhook.name = new_name.unwrap_or(webhook.name);
             if let Some(events) = events {
                 webhook.events = events;
                 webhook.cursor = webhook.cursor.max(told.unwrap_or_default());
@@ -185,7 +190,8 @@ impl Webhooks<'_> {
             tx.put(&webhook)?;
             Ok(webhook)
         })?;
-        if is_tried {
+        // A fault has the name; one that lasts is raised again, by the new one.
+        if is_tried || is_renamed {
             self.parts.clear(Subject::Engine, Topic::Webhook(name));
         }
         tracing::info!(webhook = name, "was changed");

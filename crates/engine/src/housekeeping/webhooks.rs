@@ -289,8 +289,9 @@ fn raise(parts: &Parts, webhook: &Webhook, why: &str) {
     );
     let failure = Failure::new(ErrorKind::EngineUnreachable, message, hint);
     parts.raise(Subject::Engine, Topic::Webhook(name), &failure);
-    // Whoever removes it clears its fault after that, and may have done so just before.
-    if matches!(parts.catalog.find::<Webhook>(webhook.id), Ok(None)) {
+    // Whoever removes or renames it clears its fault after that, and may have done so just before.
+    let is_called_so = |one: Option<Webhook>| one.is_some_and(|one| one.name == *name);
+    if parts.catalog.find(webhook.id).is_ok_and(|found| !is_called_so(found)) {
         parts.clear(Subject::Engine, Topic::Webhook(name));
     }
 }

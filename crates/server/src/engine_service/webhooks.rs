@@ -20,7 +20,8 @@ impl Notifier for LocalEngine {
         name: &str,
         request: api::SetWebhook,
     ) -> Result<api::AddedWebhook, Failure> {
-        let api::SetWebhook { url, events, secret, rotate_secret, insecure } = request;
+        let api::SetWebhook { name: new_name, url, events, secret, rotate_secret, insecure } =
+            request;
         let secret = match (secret, rotate_secret) {
             (Some(_), true) => {
                 let message = "a secret is given, and another one is to be made";
@@ -29,7 +30,7 @@ impl Notifier for LocalEngine {
             (secret, false) => secret.map(given),
             (None, true) => Some(NewSecret::Made),
         };
-        let request = SetWebhookRequest { url, events, secret, insecure };
+        let request = SetWebhookRequest { name: new_name, url, events, secret, insecure };
         self.engine().webhooks().set(name, request).map(with_secret)
     }
 
