@@ -1,8 +1,9 @@
 //! What differs between two copies of a cluster, read from no more pages than must be.
 //!
 //! 1. [`objects`] compares the catalogs.
-//! 2. [`facts`] reads which tables there are; [`reading`] says for each pair which pages may hold rows that differ.
-//! 3. [`merge`] takes the rows of these pages from both servers, in one order, and finds those that differ.
+//! 2. [`facts`] reads which tables there are; [`reading`] says for each pair which pages may hold rows that differ, and
+//!    [`places`] which rows of these pages may.
+//! 3. [`merge`] takes these rows from both servers, in one order, and finds those that differ.
 //! 4. [`statements`] writes what makes one copy the other.
 //!
 //! # Which pages need not be read
@@ -29,6 +30,7 @@ pub(crate) mod merge;
 mod names;
 mod objects;
 mod outcomes;
+pub(crate) mod places;
 pub(crate) mod reading;
 mod run;
 mod statements;

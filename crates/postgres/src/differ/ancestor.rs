@@ -8,6 +8,14 @@ use offshoot_types::Failure;
 /// States that are tried.
 const TRIED_MAX: usize = 24;
 
+/// What two copies have in common.
+pub(crate) struct Common {
+    /// The state that both come from.
+    pub(crate) ancestor: Ancestor,
+    /// Transactions before this one had begun there, and have ended in the same way in both.
+    pub(crate) shared: u64,
+}
+
 /// Finds the nearest state that will do; or why none does.
 ///
 /// # Errors
@@ -16,7 +24,7 @@ pub(crate) fn find(
     (left, right): (&dyn DataDir, &dyn DataDir),
     differing: &Differing<'_>,
     ancestors: &mut NextAncestor<'_>,
-) -> Result<Result<Ancestor, &'static str>, Failure> {
+) -> Result<Result<Common, &'static str>, Failure> {
     let (Some(a), Some(b)) = (Stopped::read(left)?, Stopped::read(right)?) else {
         return Ok(Err("a copy was not stopped cleanly"));
     };
@@ -29,7 +37,7 @@ pub(crate) fn find(
         let Some(ancestor) = ancestors()? else { break };
         let Some(begun_there) = begun_at(&ancestor)? else { continue };
         if begun_there <= begun && first.is_none_or(|first| begun_there <= first) {
-            return Ok(Ok(ancestor));
+            return Ok(Ok(Common { ancestor, shared: begun_there }));
         }
     }
     Ok(Err("no state that is kept is before transactions that ended only in one of them"))

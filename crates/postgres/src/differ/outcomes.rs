@@ -3,6 +3,7 @@
 use crate::rounds::ControlFile;
 use offshoot_connector::{DataDir, Differing, read_full};
 use offshoot_types::Failure;
+use std::collections::BTreeMap;
 use std::io;
 
 const PAGE_BYTES: u64 = 8192;
@@ -13,6 +14,55 @@ const FILE_PAGES: u64 = 32;
 const COMMITTED: u8 = 1;
 /// A subtransaction whose outcome is that of its parent.
 const OF_PARENT: u8 = 3;
+
+/// How a transaction ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Committed,
+    /// Or was under way when the copy was stopped.
+    RolledBack,
+    /// As its parent did; or nobody knows any more.
+    Unknown,
+}
+
+/// How transactions of a copy ended that was stopped cleanly.
+pub(super) struct Outcomes<'a> {
+    files: &'a dyn DataDir,
+    /// By their numbers; none: it is not there.
+    pages: BTreeMap<u32, Option<Vec<u8>>>,
+}
+
+impl<'a> Outcomes<'a> {
+    pub(super) fn new(files: &'a dyn DataDir) -> Outcomes<'a> {
+        Outcomes { files, pages: BTreeMap::new() }
+    }
+
+    /// Of the transaction with a number as it is written in rows.
+    pub(super) fn of(&mut self, number: u32) -> Outcome {
+        let page = number / PER_PAGE as u32;
+        let bytes = self.pages.entry(page).or_insert_with(|| read_page(self.files, page).ok());
+        let byte =
+            bytes.as_ref().and_then(|bytes| bytes.get((number % PER_PAGE as u32 / 4) as usize));
+        match byte.map(|byte| byte >> (2 * (number % 4)) & 3) {
+            Some(COMMITTED) => Outcome::Committed,
+            None | Some(OF_PARENT) => Outcome::Unknown,
+            Some(_) => Outcome::RolledBack,
+        }
+    }
+}
+
+fn read_page(files: &dyn DataDir, page: u32) -> io::Result<Vec<u8>> {
+    let (file, within) = (page / FILE_PAGES as u32, u64::from(page) % FILE_PAGES);
+    let mut bytes = vec![0; PAGE_BYTES as usize];
+    let filled = read_full(&*files.open(&file_name(file))?, within * PAGE_BYTES, &mut bytes)?;
+    bytes.truncate(filled);
+    Ok(bytes)
+}
+
+/// The file of this number.
+fn file_name(number: u32) -> String {
+    format!("pg_xact/{number:04X}")
+}
 
 /// A copy's files, stopped cleanly, and what its control file says.
 pub(super) struct Stopped<'a> {
@@ -63,7 +113,7 @@ fn first_in_file(
 ) -> io::Result<Option<u64>> {
     let first = file * FILE_PAGES * PER_PAGE;
     // Numbers are used again after 2³² transactions.
-    let name = format!("pg_xact/{:04X}", (first as u32) / (PER_PAGE * FILE_PAGES) as u32);
+    let name = file_name((first as u32) / (PER_PAGE * FILE_PAGES) as u32);
     let Some(pages) = differing(&name)? else { return Ok(Some(first.max(within.start))) };
     for page in pages.into_iter().flatten() {
         let (mut a, mut b) = (vec![0; PAGE_BYTES as usize], vec![0; PAGE_BYTES as usize]);

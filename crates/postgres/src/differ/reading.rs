@@ -1,13 +1,19 @@
 //! Which pages of a pair of tables are read.
 
+use super::ancestor::Common;
 use super::facts::{Column, Facts, Table};
-use offshoot_connector::{Ancestor, Differing};
+use super::outcomes::Outcomes;
+use super::places::{Files, Place, Transactions};
+use offshoot_connector::{Ancestor, DataDir, Differing};
 use offshoot_types::Failure;
+use std::fmt::Write as _;
 use std::io;
 use std::ops::Range;
 
 /// Pages of one file of a relation, but the last.
 const FILE_PAGES: u64 = (1 << 30) / 8192;
+/// Places that are looked for: beyond them a statement that names them all is too long.
+const PLACES_MAX: usize = 3_000_000;
 /// From this version on a server reads ranges of pages by their numbers.
 const RANGES_SINCE: u32 = 14;
 
@@ -16,15 +22,29 @@ const RANGES_SINCE: u32 = 14;
 pub(crate) enum Reading {
     /// These pages of both.
     Pages(Vec<Range<u64>>),
+    /// What is at these places of both, in ascending order, which are some of so many.
+    Places(Vec<Place>, u64),
     /// Everything, and why.
     Whole(&'static str),
 }
 
 impl Reading {
+    /// Whether there is nothing to read.
+    pub(crate) fn is_nothing(&self) -> bool {
+        match self {
+            Reading::Pages(ranges) => ranges.is_empty(),
+            Reading::Places(places, _) => places.is_empty(),
+            Reading::Whole(_) => false,
+        }
+    }
+
     /// Pages to read of a table with so many.
     pub(crate) fn pages_of(&self, pages: u64) -> u64 {
         match self {
             Reading::Whole(_) => pages,
+            Reading::Places(places, _) => {
+                places.chunk_by(|one, other| one.page == other.page).count() as u64
+            }
             Reading::Pages(ranges) => {
                 ranges.iter().map(|one| one.end.min(pages).saturating_sub(one.start)).sum()
             }
@@ -34,10 +54,12 @@ impl Reading {
 
 /// What the store knows of two copies.
 pub(crate) struct Known<'a> {
-    /// Of the first and the second.
+    /// The files of the first and of the second.
+    pub(crate) files: (&'a dyn DataDir, &'a dyn DataDir),
+    /// Their blocks that may differ.
     pub(crate) differing: &'a Differing<'a>,
-    /// The state that both come from; or why there is none.
-    pub(crate) ancestor: Result<Ancestor, &'static str>,
+    /// What both come from; or why there is none.
+    pub(crate) common: Result<Common, &'static str>,
     /// Whether words of enumerations were renamed.
     pub(crate) renamed: bool,
 }
@@ -54,18 +76,36 @@ pub(crate) fn common<'a>(left: &'a Table, right: &'a Table) -> Vec<(&'a Column, 
         .collect()
 }
 
-/// Decides what to read of a table that both have.
+/// Decides what to read of a table that both have. `waiting` is called now and then; its error ends it.
 ///
 /// # Errors
-/// When the store cannot compare files.
+/// When the store cannot compare or read files; those of `waiting`.
 pub(crate) fn of_pair(
     left: &Table,
     right: &Table,
     version: u32,
     known: &Known<'_>,
+    waiting: &mut dyn FnMut() -> Result<(), Failure>,
 ) -> Result<Reading, Failure> {
-    let ancestor = match &known.ancestor {
-        Ok(ancestor) => ancestor,
+    let pages = pages_of_pair(left, right, version, known)?;
+    let reading = narrowed(right, pages, known, waiting)?;
+    let most = left.pages.max(right.pages);
+    let is_most = most > 1 && reading.pages_of(most) > most / 2;
+    Ok(match reading {
+        Reading::Pages(_) if is_most => Reading::Whole("most of its pages differ"),
+        other => other,
+    })
+}
+
+/// All pages that may hold rows that differ.
+fn pages_of_pair(
+    left: &Table,
+    right: &Table,
+    version: u32,
+    known: &Known<'_>,
+) -> Result<Reading, Failure> {
+    let common = match &known.common {
+        Ok(common) => common,
         Err(why) => return Ok(Reading::Whole(why)),
     };
     if let Some(why) = why_whole(left, right, version, known) {
@@ -76,16 +116,56 @@ pub(crate) fn of_pair(
         Failure::internal(format!("the files of {} cannot be compared: {error}", left.full_name()))
     };
     let mut ranges =
-        differing(file, left.pages.max(right.pages), known, ancestor).map_err(failed)?;
+        differing(file, left.pages.max(right.pages), known, &common.ancestor).map_err(failed)?;
     // What only one of them has.
     let tail = left.pages.min(right.pages)..left.pages.max(right.pages);
     ranges.push(tail);
-    let reading = Reading::Pages(joined(ranges));
-    let most = left.pages.max(right.pages);
-    if most > 1 && reading.pages_of(most) > most / 2 {
-        return Ok(Reading::Whole("most of its pages differ"));
+    Ok(Reading::Pages(joined(ranges)))
+}
+
+/// Which rows of these pages may differ, as the pages' bytes tell; the pages themselves where these are most of their rows, or
+/// very many. `waiting` is called now and then; its error ends it.
+///
+/// # Errors
+/// When the store cannot read files; those of `waiting`.
+fn narrowed(
+    table: &Table,
+    reading: Reading,
+    known: &Known<'_>,
+    waiting: &mut dyn FnMut() -> Result<(), Failure>,
+) -> Result<Reading, Failure> {
+    let (Reading::Pages(ranges), Some(file), Ok(common)) = (&reading, &table.file, &known.common)
+    else {
+        return Ok(reading);
+    };
+    let failed = |error: io::Error| {
+        Failure::internal(format!("the files of {} cannot be read: {error}", table.full_name()))
+    };
+    let (left, right) = (Outcomes::new(known.files.0), Outcomes::new(known.files.1));
+    let mut transactions = Transactions { left, right, shared: common.shared };
+    let (mut places, mut looked) = (Vec::new(), 0);
+    let mut opened: Option<(u64, Files)> = None;
+    for range in ranges {
+        let mut at = range.start;
+        while at < range.end {
+            let number = at / FILE_PAGES;
+            let files = match opened.take().filter(|(which, _)| *which == number) {
+                Some((_, files)) => files,
+                None => Files::open(known.files, &file_name(file, number)).map_err(failed)?,
+            };
+            let first = number * FILE_PAGES;
+            let end = range.end.min(first + FILE_PAGES);
+            let pages = (first, at - first..end - first);
+            looked += files.places(pages, &mut transactions, (&mut places, PLACES_MAX), waiting)?;
+            opened = Some((number, files));
+            at = end;
+        }
+        if places.len() > PLACES_MAX {
+            return Ok(reading);
+        }
     }
-    Ok(reading)
+    let is_most = places.len() as u64 > looked / 2;
+    Ok(if is_most { reading } else { Reading::Places(places, looked) })
 }
 
 /// Whether a file of so many pages may hold rows that differ.
@@ -93,8 +173,8 @@ pub(crate) fn of_pair(
 /// # Errors
 /// When the store cannot compare files.
 pub(crate) fn file_differs(file: &str, pages: u64, known: &Known<'_>) -> Result<bool, Failure> {
-    let Ok(ancestor) = &known.ancestor else { return Ok(true) };
-    let ranges = differing(file, pages, known, ancestor).map_err(|error| {
+    let Ok(common) = &known.common else { return Ok(true) };
+    let ranges = differing(file, pages, known, &common.ancestor).map_err(|error| {
         Failure::internal(format!("the files {file} cannot be compared: {error}"))
     })?;
     Ok(!joined(ranges).is_empty())
@@ -128,7 +208,7 @@ fn differing(
 ) -> io::Result<Vec<Range<u64>>> {
     let mut ranges = Vec::new();
     for number in 0..pages.div_ceil(FILE_PAGES) {
-        let name = if number == 0 { file.to_owned() } else { format!("{file}.{number}") };
+        let name = file_name(file, number);
         let base = number * FILE_PAGES;
         for found in [(known.differing)(&name)?, (ancestor.differing)(&name)?] {
             match found {
@@ -140,6 +220,11 @@ fn differing(
         }
     }
     Ok(ranges)
+}
+
+/// A file of a table, by the name of its first one.
+fn file_name(first: &str, number: u64) -> String {
+    if number == 0 { first.to_owned() } else { format!("{first}.{number}") }
 }
 
 /// Ascending ranges that neither touch nor are empty.
@@ -168,12 +253,26 @@ pub(crate) struct Selected<'a> {
 }
 
 impl Selected<'_> {
-    /// The rows of these pages, or all of them, behind what `first` says of each.
+    /// The rows that are to be read, behind what `first` says of each.
     fn rows(&self, table: &Table, reading: &Reading, first: &str) -> String {
         let Selected { alias, fields } = self;
         let rows = format!("SELECT {first} AS k, {}", fields.join(", "));
         let place = format!("ONLY {} {alias}", table.quoted());
-        let Reading::Pages(ranges) = reading else { return format!("{rows} FROM {place}") };
+        let ranges = match reading {
+            Reading::Whole(_) => return format!("{rows} FROM {place}"),
+            Reading::Places(places, _) => {
+                let mut all = String::with_capacity(places.len() * 16);
+                for (at, one) in places.iter().enumerate() {
+                    // Writing to text cannot fail.
+                    let _ = write!(all, "{}\"{one}\"", if at == 0 { "" } else { "," });
+                }
+                return format!(
+                    "SELECT x.* FROM unnest('{{{all}}}'::tid[]) p (place), \
+                     LATERAL ({rows} FROM {place} WHERE {alias}.ctid = p.place OFFSET 0) x"
+                );
+            }
+            Reading::Pages(ranges) => ranges,
+        };
         let tids = |of: fn(&Range<u64>) -> u64| {
             let all: Vec<String> =
                 ranges.iter().map(|one| format!("\"({},0)\"", of(one))).collect();

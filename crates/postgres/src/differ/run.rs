@@ -42,8 +42,8 @@ pub fn diff(
         differences.objects = objects::of_cluster(&mut any_left, &mut any_right)?;
     }
     let files = (&*compared.left.files, &*compared.right.files);
-    let ancestor = ancestor::find(files, compared.differing, compared.ancestors)?;
-    let mut known = Known { differing: compared.differing, ancestor, renamed: false };
+    let common = ancestor::find(files, compared.differing, compared.ancestors)?;
+    let mut known = Known { files, differing: compared.differing, common, renamed: false };
     let failed = |refusal: Refusal| refusal.of_reading("the server");
     let others: BTreeSet<String> =
         any_right.column(DATABASES).map_err(failed)?.into_iter().collect();
@@ -166,7 +166,9 @@ impl Run<'_, '_> {
             let skipped = [a, b].into_iter().flatten().find_map(why_skipped);
             let reading = match (a, b) {
                 (Some(a), Some(b)) if skipped.is_none() => {
-                    reading::of_pair(a, b, left.version.min(right.version), known)?
+                    let version = left.version.min(right.version);
+                    let (done, total, tick) = (self.done, self.total, &mut *self.tick);
+                    reading::of_pair(a, b, version, known, &mut || tick(done, total))?
                 }
                 _ => Reading::Whole("only one of them has it"),
             };
@@ -201,8 +203,8 @@ impl Run<'_, '_> {
     fn changes(&self, database: &str, table: &Table, pair: &Pair<'_>) -> TableChanges {
         let (read, why) = match &pair.reading {
             Reading::Whole(why) => (TableRead::Whole, Some((*why).to_owned())),
-            Reading::Pages(ranges) if ranges.is_empty() => (TableRead::Nothing, None),
-            Reading::Pages(_) => (TableRead::Pages, None),
+            some if some.is_nothing() => (TableRead::Nothing, None),
+            _ => (TableRead::Pages, None),
         };
         TableChanges {
             database: database.to_owned(),

@@ -87,13 +87,14 @@ pub fn renew(
     if !problems.is_empty() {
         return Ok(Renewed::InFull("the rules do not fit any more".to_owned()));
     }
-    let all = match todo(doors, states, &plans) {
+    let run = Run::new((doors.masked, doors.now), files, plans);
+    let found = todo(doors, states, &run.plans, &mut run.ticking(tick));
+    let all = match found {
         Ok(all) => all,
         Err(Stop::InFull(why)) => return Ok(Renewed::InFull(why)),
         Err(Stop::Failed(failure)) => return Err(failure),
     };
-    let (idle, unruled) = (idle(&plans), unruled(&plans));
-    let run = Run::new((doors.masked, doors.now), files, plans);
+    let (idle, unruled) = (idle(&run.plans), unruled(&run.plans));
     let renewing = Renewing { run: &run, doors, earlier, all };
     renewing.expect();
     run.watched(|| renewing.run(), tick)?;
@@ -103,19 +104,24 @@ pub fn renew(
 }
 
 /// What is to be done in each database.
-fn todo(doors: Doors<'_>, states: States<'_, '_>, plans: &[Plan]) -> Result<Vec<Todo>, Stop> {
+fn todo(
+    doors: Doors<'_>,
+    states: States<'_, '_>,
+    plans: &[Plan],
+    waiting: &mut dyn FnMut() -> Result<(), Failure>,
+) -> Result<Vec<Todo>, Stop> {
     if plans.iter().any(|plan| !plan.keeps.is_empty()) {
         return Err(Stop::InFull("the rules keep a subset of the rows".to_owned()));
     }
     let States { files, differing, ancestors } = states;
-    let ancestor = ancestor::find(files, differing, ancestors)?;
-    let ancestor = ancestor.map_err(|why| Stop::InFull(why.to_owned()))?;
-    let mut known = Known { differing, ancestor: Ok(ancestor), renamed: false };
+    let common = ancestor::find(files, differing, ancestors)?;
+    let common = common.map_err(|why| Stop::InFull(why.to_owned()))?;
+    let mut known = Known { files, differing, common: Ok(common), renamed: false };
     let mut wires = (Wire::connect_any(doors.before)?, Wire::connect_any(doors.now)?);
     if let Some(catalog) = catalogs::shared_differs(&mut wires.0, &mut wires.1, &known)? {
         return Err(Stop::InFull(format!("what all databases share has changed ({catalog})")));
     }
-    let all = plans.iter().map(|plan| tables::todo(doors, plan, &mut known));
+    let all = plans.iter().map(|plan| tables::todo(doors, plan, &mut known, waiting));
     let all = all.collect::<Result<Vec<Todo>, Stop>>()?;
     if is_most(plans, &all) {
         return Err(Stop::InFull("most of the tables have changed in large part".to_owned()));

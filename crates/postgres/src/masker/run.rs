@@ -138,6 +138,21 @@ impl<'a> Run<'a> {
         tick(&self.tables())
     }
 
+    /// What tells how far it has come whenever it is called, but not too often.
+    pub(super) fn ticking(
+        &self,
+        tick: &mut MaskingTick<'_>,
+    ) -> impl FnMut() -> Result<(), Failure> {
+        let mut told = SystemClock.elapsed();
+        move || {
+            if SystemClock.elapsed().saturating_sub(told) < TICK {
+                return Ok(());
+            }
+            told = SystemClock.elapsed();
+            tick(&self.tables())
+        }
+    }
+
     /// Masks everything.
     pub(super) fn all(&self) -> Result<(), Failure> {
         for (number, plan) in self.plans.iter().enumerate() {

@@ -30,8 +30,11 @@ const KEY_OPERATORS: &str = "SELECT i.indrelid, \
       JOIN pg_catalog.pg_namespace n ON n.oid = o.oprnamespace \
     WHERE i.indisprimary AND i.indrelid >= 16384 GROUP BY i.indrelid";
 
-/// Of a table of which more than one page in so many differs, writing all of it anew is quicker than replacing rows.
-const MANY_PAGES: u64 = 5;
+/// Of a table of which more than one place in so many may have another row, writing all of it anew is quicker than replacing
+/// rows.
+const MANY_PLACES: u64 = 5;
+/// So many are never many: those of a page or two.
+const FEW_PLACES: u64 = 300;
 /// Statistics are made anew where more than one row in so many came or went: as autovacuum does by default.
 const MANY_ROWS: u64 = 10;
 
@@ -64,11 +67,27 @@ impl Doing {
     pub(super) fn rows(&self, of_table: u64) -> u64 {
         match self {
             Doing::Whole(_) => of_table,
-            Doing::Rows(rows) => {
-                let pages = rows.table.pages.max(1);
-                of_table.saturating_mul(rows.reading.pages_of(pages)) / pages
-            }
+            Doing::Rows(rows) => places(&rows.reading, &rows.table, of_table),
         }
+    }
+}
+
+/// Places to read, of a table with so many rows.
+fn places(reading: &Reading, table: &Table, rows: u64) -> u64 {
+    match reading {
+        Reading::Places(places, _) => places.len() as u64,
+        _ => rows.saturating_mul(reading.pages_of(table.pages)) / table.pages.max(1),
+    }
+}
+
+/// Whether of a table with so many rows so many places are to be read that it is written anew.
+fn is_many(reading: &Reading, table: &Table, rows: u64) -> bool {
+    match reading {
+        // How many rows there are may not be known.
+        Reading::Places(places, among) => {
+            places.len() as u64 > rows.max(*among) / MANY_PLACES + FEW_PLACES
+        }
+        _ => reading.pages_of(table.pages) > table.pages / MANY_PLACES + 1,
     }
 }
 
@@ -109,7 +128,12 @@ impl Todo {
 }
 
 /// Decides what is done in a database.
-pub(super) fn todo(doors: Doors<'_>, plan: &Plan, known: &mut Known<'_>) -> Result<Todo, Stop> {
+pub(super) fn todo(
+    doors: Doors<'_>,
+    plan: &Plan,
+    known: &mut Known<'_>,
+    waiting: &mut dyn FnMut() -> Result<(), Failure>,
+) -> Result<Todo, Stop> {
     let database = &plan.facts.database;
     let mut before = Wire::connect(doors.before, database)?;
     let mut now = Wire::connect(doors.now, database)?;
@@ -123,7 +147,7 @@ pub(super) fn todo(doors: Doors<'_>, plan: &Plan, known: &mut Known<'_>) -> Resu
         return Err(Stop::InFull(format!("database {database} has no encoding")));
     }
     known.renamed = reading::renamed(&facts.0, &facts.1);
-    if !is_ruled && views_differ(&facts, known)? {
+    if !is_ruled && views_differ(&facts, known, waiting)? {
         // A full run leaves them as they are at the source.
         let why =
             format!("a materialized view of database {database} has changed, which no rule meets");
@@ -142,8 +166,8 @@ pub(super) fn todo(doors: Doors<'_>, plan: &Plan, known: &mut Known<'_>) -> Resu
             return Err(Stop::InFull(format!("{} cannot be compared", relation.name())));
         };
         let version = facts.0.version.min(facts.1.version);
-        let reading = reading::of_pair(before, after, version, known)?;
-        let is_same = matches!(&reading, Reading::Pages(pages) if pages.is_empty());
+        let reading = reading::of_pair(before, after, version, known, waiting)?;
+        let is_same = reading.is_nothing();
         if emptied.contains(&relation.oid) {
             todo.emptied_differ.extend((!is_same).then_some(relation.oid));
             continue;
@@ -159,8 +183,8 @@ pub(super) fn todo(doors: Doors<'_>, plan: &Plan, known: &mut Known<'_>) -> Resu
             _ if !of_row => Doing::Whole("an expression may depend on more than its row"),
             (Reading::Whole(why), _) => Doing::Whole(why),
             (_, None) => Doing::Whole("its rows cannot be replaced by their key"),
-            (reading, _) if reading.pages_of(after.pages) > after.pages / MANY_PAGES + 1 => {
-                Doing::Whole("many of its pages differ")
+            (reading, _) if is_many(&reading, after, relation.leaf_rows()) => {
+                Doing::Whole("many of its rows differ")
             }
             (reading, Some(operators)) => {
                 Doing::Rows(Box::new(Rows { table: after.clone(), reading, operators }))
@@ -176,12 +200,16 @@ pub(super) fn todo(doors: Doors<'_>, plan: &Plan, known: &mut Known<'_>) -> Resu
 }
 
 /// Whether any materialized view may have other rows.
-fn views_differ((before, now): &(Facts, Facts), known: &Known<'_>) -> Result<bool, Failure> {
+fn views_differ(
+    (before, now): &(Facts, Facts),
+    known: &Known<'_>,
+    waiting: &mut dyn FnMut() -> Result<(), Failure>,
+) -> Result<bool, Failure> {
     let version = before.version.min(now.version);
     for (name, after) in now.tables.iter().filter(|(_, one)| one.kind == 'm') {
         let Some(before) = before.tables.get(name) else { return Ok(true) };
-        let reading = reading::of_pair(before, after, version, known)?;
-        if !matches!(&reading, Reading::Pages(pages) if pages.is_empty()) {
+        let reading = reading::of_pair(before, after, version, known, waiting)?;
+        if !reading.is_nothing() {
             return Ok(true);
         }
     }
