@@ -364,6 +364,29 @@ pub struct NameArgs {
     pub name: String,
 }
 
+/// One object or several.
+#[derive(Debug, Args)]
+pub struct Names {
+    /// Its name; of several, the same is done with each, and one that fails holds up no other
+    #[arg(required = true, value_name = "NAME")]
+    names: Vec<String>,
+}
+
+impl Names {
+    pub fn all(&self) -> Vec<&str> {
+        self.names.iter().map(String::as_str).collect()
+    }
+}
+
+/// A command that names objects and starts a job for each.
+#[derive(Debug, Args)]
+pub struct NamesJobArgs {
+    #[command(flatten)]
+    pub names: Names,
+    #[command(flatten)]
+    pub job: JobArgs,
+}
+
 /// A command that names one object and starts a job.
 #[derive(Debug, Args)]
 pub struct NameJobArgs {
@@ -378,6 +401,18 @@ pub struct NameJobArgs {
 pub struct RemovalArgs {
     /// Its name
     pub name: String,
+    /// Do not ask
+    #[arg(long)]
+    pub yes: bool,
+    #[command(flatten)]
+    pub job: JobArgs,
+}
+
+/// A command that removes objects.
+#[derive(Debug, Args)]
+pub struct RemovalsArgs {
+    #[command(flatten)]
+    pub names: Names,
     /// Do not ask
     #[arg(long)]
     pub yes: bool,

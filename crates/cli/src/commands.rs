@@ -21,6 +21,7 @@ mod replication;
 mod scrub;
 mod secret;
 mod serve;
+mod several;
 mod snapshot;
 mod template;
 mod timeflow;
@@ -185,6 +186,13 @@ impl Session {
             .spawn(leave)
             .map(drop)
             .map_err(|error| Failure::internal(format!("a thread cannot be started: {error}")))
+    }
+
+    /// Says something, unless a document says it.
+    fn tell(&self, words: &str) {
+        if !self.output.json {
+            self.output.print(&(), |()| words.to_owned());
+        }
     }
 
     /// Says in words that something was done; in JSON, shows the job that did it.

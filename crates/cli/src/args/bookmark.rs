@@ -1,15 +1,15 @@
 //! `offshoot bookmark …` and `offshoot timeflow …`
 
-use super::{JobArgs, ListArgs, MomentArgs, NameJobArgs};
+use super::{JobArgs, ListArgs, MomentArgs, NamesJobArgs};
 use clap::{Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
 pub enum BookmarkCommand {
     Create(CreateArgs),
     List(ListBookmarksArgs),
-    /// Delete a bookmark; what was made from it stays
+    /// Delete bookmarks; what was made from them stays
     #[command(after_help = "Example:\n  offshoot bookmark delete before-release")]
-    Delete(NameJobArgs),
+    Delete(NamesJobArgs),
 }
 
 /// Give a name to a moment of a dSource or VDB, which can then be opened as long as the bookmark

@@ -1,6 +1,6 @@
 //! `offshoot dsource …`
 
-use super::{JobArgs, ListArgs, NameArgs, NameJobArgs, RemovalArgs, duration_ms};
+use super::{JobArgs, ListArgs, NameArgs, NamesJobArgs, RemovalsArgs, duration_ms};
 use crate::source::SourceUri;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
@@ -15,18 +15,18 @@ pub enum DsourceCommand {
     Set(SetArgs),
     /// Receive what the source has flushed by now and take a snapshot
     #[command(after_help = "Example:\n  offshoot dsource sync prod")]
-    Sync(NameJobArgs),
+    Sync(NamesJobArgs),
     /// Stop following the source
     #[command(after_help = "Example:\n  offshoot dsource pause prod")]
-    Pause(NameJobArgs),
+    Pause(NamesJobArgs),
     /// Follow the source again
     #[command(after_help = "Example:\n  offshoot dsource resume prod")]
-    Resume(NameJobArgs),
+    Resume(NamesJobArgs),
     /// Remove a dSource; VDBs made from it stay
     ///
     /// Its snapshots and bookmarks go with it. On a terminal it says what goes, and asks.
     #[command(after_help = "Example:\n  offshoot dsource unlink prod")]
-    Unlink(RemovalArgs),
+    Unlink(RemovalsArgs),
 }
 
 /// Link a source database: copy it once and follow its log from then on

@@ -16,8 +16,9 @@ pub enum SnapshotCommand {
         /// Its id
         id: SnapshotId,
     },
-    /// Delete a snapshot; what was made from it stays
-    #[command(after_help = "Example:\n  offshoot snapshot delete snapshot-7")]
+    /// Delete snapshots; what was made from them stays
+    #[command(after_help = "Examples:\n  offshoot snapshot delete snapshot-7\n  \
+                            offshoot snapshot delete snapshot-7 snapshot-9")]
     Delete(DeleteArgs),
 }
 
@@ -32,8 +33,9 @@ pub struct TakeArgs {
 
 #[derive(Debug, Args)]
 pub struct DeleteArgs {
-    /// Its id
-    pub id: SnapshotId,
+    /// Its id; of several, each is deleted
+    #[arg(required = true, value_name = "ID")]
+    pub ids: Vec<SnapshotId>,
     #[command(flatten)]
     pub job: JobArgs,
 }

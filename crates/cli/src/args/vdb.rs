@@ -2,7 +2,10 @@
 
 use super::hook::{EventArg, HookArgs, HooksArgs};
 use super::policy::{Choice, duration_or_never, size_or_none};
-use super::{JobArgs, ListArgs, MomentArgs, NameArgs, NameJobArgs, RemovalArgs, duration_ms, size};
+use super::{
+    JobArgs, ListArgs, MomentArgs, NameArgs, NameJobArgs, Names, NamesJobArgs, RemovalsArgs,
+    duration_ms, size,
+};
 use clap::{Args, Subcommand, ValueEnum};
 use ipnet::IpNet;
 use offshoot_api::Kept;
@@ -27,20 +30,22 @@ pub enum VdbCommand {
                             psql \"host=10.1.0.5 port=6500 user=offshoot dbname=shop \\\n    \
                             sslmode=verify-full sslrootcert=dev.crt\"")]
     Certificate(NameArgs),
-    /// Start a stopped VDB
-    #[command(after_help = "Example:\n  offshoot vdb start dev")]
-    Start(NameJobArgs),
-    /// Stop a VDB; its data is kept
-    #[command(after_help = "Example:\n  offshoot vdb stop dev")]
-    Stop(NameJobArgs),
+    /// Start stopped VDBs
+    #[command(after_help = "Examples:\n  offshoot vdb start dev\n  offshoot vdb start dev staging")]
+    Start(NamesJobArgs),
+    /// Stop VDBs; their data is kept
+    #[command(after_help = "Examples:\n  offshoot vdb stop dev\n  offshoot vdb stop dev staging")]
+    Stop(NamesJobArgs),
     /// Give a running VDB another password; open sessions stay
     #[command(after_help = "Example:\n  offshoot vdb reset-password dev")]
     ResetPassword(NameJobArgs),
-    /// Delete a VDB; what was made from it stays
+    /// Delete VDBs; what was made from them stays
     ///
-    /// Its snapshots and bookmarks go with it. On a terminal it says what goes, and asks.
-    #[command(after_help = "Example:\n  offshoot vdb delete dev")]
-    Delete(RemovalArgs),
+    /// Their snapshots and bookmarks go with them. On a terminal it says what goes, and asks.
+    #[command(
+        after_help = "Examples:\n  offshoot vdb delete dev\n  offshoot vdb delete pr17 pr18 --yes"
+    )]
+    Delete(RemovalsArgs),
     Refresh(RefreshArgs),
     Reparent(ReparentArgs),
     Rewind(RewindArgs),
@@ -334,10 +339,11 @@ pub struct ExecArgs {
 
 /// Open a newer (or any) moment of the parent under the same name, port and credentials
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  offshoot vdb refresh dev --latest")]
+#[command(after_help = "Examples:\n  offshoot vdb refresh dev --latest\n  \
+                        offshoot vdb refresh dev staging --at -1h")]
 pub struct RefreshArgs {
-    /// Its name
-    pub name: String,
+    #[command(flatten)]
+    pub names: Names,
     #[command(flatten)]
     pub moment: MomentArgs,
     #[command(flatten)]

@@ -1,6 +1,6 @@
 //! `offshoot bookmark …`
 
-use super::Session;
+use super::{Session, several};
 use crate::args::{BookmarkCommand, BookmarkCreateArgs, ListBookmarksArgs};
 use crate::listing::{self, Column, Key, more, usual};
 use crate::output::{Fields, seconds, word};
@@ -14,11 +14,8 @@ pub fn run(session: &Session, command: BookmarkCommand) -> Result<(), Failure> {
         BookmarkCommand::Create(args) => create(session, &args),
         BookmarkCommand::List(args) => list(session, &args),
         BookmarkCommand::Delete(args) => {
-            let job = client.delete_bookmark(&args.name)?;
-            session.follow(job, args.job, |job| {
-                session.done(&job, format!("{} is deleted", args.name));
-                Ok(())
-            })
+            let remove = |name: &str| client.delete_bookmark(name);
+            several::each_done(session, &args.names.all(), args.job, "deleted", remove)
         }
     }
 }

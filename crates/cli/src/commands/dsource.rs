@@ -1,7 +1,9 @@
 //! `offshoot dsource …`
 
-use super::{Session, removal, snapshot};
-use crate::args::{DsourceCommand, JobArgs, LinkArgs, ListDsourcesArgs, SetArgs};
+use super::{Session, removal, several, snapshot};
+use crate::args::{
+    DsourceCommand, JobArgs, LinkArgs, ListDsourcesArgs, Names, NamesJobArgs, SetArgs,
+};
 use crate::listing::{self, Column, Key, more, usual};
 use crate::output::{Fields, duration, or_dash, seconds, size, word};
 use crate::password;
@@ -17,22 +19,19 @@ pub fn run(session: &Session, command: DsourceCommand) -> Result<(), Failure> {
         DsourceCommand::List(args) => list(session, &args),
         DsourceCommand::Show(args) => show(session, &args.name),
         DsourceCommand::Set(args) => set(session, args),
-        DsourceCommand::Sync(args) => {
-            change(session, &args.name, args.job, client.sync_dsource(&args.name)?)
+        DsourceCommand::Sync(NamesJobArgs { names, job }) => {
+            each(session, &names, job, "synced", |name| client.sync_dsource(name))
         }
-        DsourceCommand::Pause(args) => {
-            change(session, &args.name, args.job, client.pause_dsource(&args.name)?)
+        DsourceCommand::Pause(NamesJobArgs { names, job }) => {
+            each(session, &names, job, "paused", |name| client.pause_dsource(name))
         }
-        DsourceCommand::Resume(args) => {
-            change(session, &args.name, args.job, client.resume_dsource(&args.name)?)
+        DsourceCommand::Resume(NamesJobArgs { names, job }) => {
+            each(session, &names, job, "resumed", |name| client.resume_dsource(name))
         }
         DsourceCommand::Unlink(args) => {
-            removal::confirm(session, "unlink", &args.name, args.yes)?;
-            let job = client.unlink_dsource(&args.name)?;
-            session.follow(job, args.job, |job| {
-                session.done(&job, format!("{} is unlinked", args.name));
-                Ok(())
-            })
+            removal::confirm(session, "unlink", &args.names.all(), args.yes)?;
+            let remove = |name: &str| client.unlink_dsource(name);
+            several::each_done(session, &args.names.all(), args.job, "unlinked", remove)
         }
     }
 }
@@ -59,6 +58,19 @@ fn set(session: &Session, args: SetArgs) -> Result<(), Failure> {
     let request = SetDsource { source, password };
     let job = session.client.set_dsource(&args.name, &request)?;
     change(session, &args.name, args.job, job)
+}
+
+/// The same job for each dSource; one alone is shown.
+fn each(
+    session: &Session,
+    names: &Names,
+    args: JobArgs,
+    done: &str,
+    begin: impl Fn(&str) -> Result<JobId, Failure>,
+) -> Result<(), Failure> {
+    several::each(session, (&names.all(), args), done, begin, |name, job| {
+        change(session, name, args, job)
+    })
 }
 
 /// Waits for a job that leaves a dSource, and shows it.

@@ -8,13 +8,13 @@ use std::io::{self, BufRead, IsTerminal, Write};
 /// How many names of a kind are shown.
 const SHOWN: usize = 8;
 
-/// Says what goes with an object and, on a terminal, asks whether to go on unless `yes` says so already. Scripts are
+/// Says what goes with objects and, on a terminal, asks whether to go on unless `yes` says so already. Scripts are
 /// never asked: they have no terminal, or want a document.
 ///
 /// # Errors
 /// `Cancelled` where the user does not mean it; those of looking.
-pub fn confirm(session: &Session, verb: &str, name: &str, yes: bool) -> Result<(), Failure> {
-    confirm_with(session, verb, name, &[name], yes)
+pub fn confirm(session: &Session, verb: &str, names: &[&str], yes: bool) -> Result<(), Failure> {
+    confirm_with(session, verb, &names.join("', '"), names, yes)
 }
 
 /// The same of something that several objects go with.

@@ -1,6 +1,6 @@
 //! `offshoot snapshot …`
 
-use super::Session;
+use super::{Session, several};
 use crate::args::{ListArgs, ListSnapshotsArgs, SnapshotCommand};
 use crate::listing::{self, Column, Key, more, usual};
 use crate::output::{Fields, or_dash, seconds, word};
@@ -18,11 +18,8 @@ pub fn run(session: &Session, command: SnapshotCommand) -> Result<(), Failure> {
         SnapshotCommand::List(args) => list(session, &args),
         SnapshotCommand::Show { id } => show(session, id),
         SnapshotCommand::Delete(args) => {
-            let job = client.delete_snapshot(args.id)?;
-            session.follow(job, args.job, |job| {
-                session.done(&job, format!("{} is deleted", args.id));
-                Ok(())
-            })
+            let remove = |id: SnapshotId| client.delete_snapshot(id);
+            several::each_done(session, &args.ids, args.job, "deleted", remove)
         }
     }
 }

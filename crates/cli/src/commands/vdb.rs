@@ -1,9 +1,9 @@
 //! `offshoot vdb …`
 
-use super::{Session, hooks, removal};
+use super::{Session, hooks, removal, several};
 use crate::args::{
-    ConnectArgs, HookArgs, JobArgs, KeepArg, ListVdbsArgs, LogsArgs, ProvisionArgs, RewindArgs,
-    VdbChangeArgs, VdbCommand, VdbOptionArgs,
+    ConnectArgs, HookArgs, JobArgs, KeepArg, ListVdbsArgs, LogsArgs, Names, NamesJobArgs,
+    ProvisionArgs, RewindArgs, VdbChangeArgs, VdbCommand, VdbOptionArgs,
 };
 use crate::listing::{self, Column, Key, more, usual};
 use crate::output::{Fields, duration, or_dash, seconds, size, word};
@@ -35,22 +35,19 @@ pub fn run(session: &Session, command: VdbCommand) -> Result<(), Failure> {
         VdbCommand::Logs(args) => logs(session, &args),
         VdbCommand::Hooks(args) => hooks::show(session, &args),
         VdbCommand::Certificate(args) => certificate(session, &args.name),
-        VdbCommand::Start(args) => {
-            change(session, &args.name, args.job, client.start_vdb(&args.name)?)
+        VdbCommand::Start(NamesJobArgs { names, job }) => {
+            each(session, &names, job, "started", |name| client.start_vdb(name))
         }
-        VdbCommand::Stop(args) => {
-            change(session, &args.name, args.job, client.stop_vdb(&args.name)?)
+        VdbCommand::Stop(NamesJobArgs { names, job }) => {
+            each(session, &names, job, "stopped", |name| client.stop_vdb(name))
         }
         VdbCommand::ResetPassword(args) => {
             change(session, &args.name, args.job, client.reset_password_of_vdb(&args.name)?)
         }
         VdbCommand::Delete(args) => {
-            removal::confirm(session, "delete", &args.name, args.yes)?;
-            let job = client.delete_vdb(&args.name)?;
-            session.follow(job, args.job, |job| {
-                session.done(&job, format!("{} is deleted", args.name));
-                Ok(())
-            })
+            removal::confirm(session, "delete", &args.names.all(), args.yes)?;
+            let remove = |name: &str| client.delete_vdb(name);
+            several::each_done(session, &args.names.all(), args.job, "deleted", remove)
         }
         VdbCommand::Reparent(args) => {
             let request = ReparentVdb { to: args.to };
@@ -58,7 +55,8 @@ pub fn run(session: &Session, command: VdbCommand) -> Result<(), Failure> {
         }
         VdbCommand::Refresh(args) => {
             let request = RefreshVdb { moment: args.moment.moment() };
-            change(session, &args.name, args.job, client.refresh_vdb(&args.name, &request)?)
+            let refresh = |name: &str| client.refresh_vdb(name, &request);
+            each(session, &args.names, args.job, "refreshed", refresh)
         }
         VdbCommand::Rewind(args) => rewind(session, &args),
     }
@@ -173,6 +171,19 @@ fn certificate(session: &Session, name: &str) -> Result<(), Failure> {
     })?;
     session.output.print(&vdb.network, |_| network.certificate.trim_end().to_owned());
     Ok(())
+}
+
+/// The same job for each VDB; one alone is shown.
+fn each(
+    session: &Session,
+    names: &Names,
+    args: JobArgs,
+    done: &str,
+    begin: impl Fn(&str) -> Result<JobId, Failure>,
+) -> Result<(), Failure> {
+    several::each(session, (&names.all(), args), done, begin, |name, job| {
+        change(session, name, args, job)
+    })
 }
 
 /// Waits for a job that leaves a VDB, and shows it.
