@@ -46,7 +46,8 @@ pub use peer::{PeerAddArgs, PeerCommand, PeerInviteArgs};
 pub use policy::{PolicyCommand, SetArgs as PolicySetArgs};
 pub use pool::{PoolCommand, ScrubArgs};
 pub use replication::{
-    CreateArgs as ReplicationCreateArgs, ExportArgs, ImportArgs, ReplicationCommand, Schedule,
+    CreateArgs as ReplicationCreateArgs, ExportArgs, ImportArgs, ListReplicationsArgs,
+    ReplicationCommand, Schedule,
 };
 pub use secret::SecretCommand;
 pub use snapshot::{ListSnapshotsArgs, SnapshotCommand};

@@ -1,9 +1,10 @@
 //! Lists: which entries, in which order, with which columns. One way for all nouns.
 
 use crate::args::ListArgs;
-use crate::output::table;
+use crate::output::{Output, table};
 use jiff::Timestamp;
 use offshoot_types::{ErrorKind, Failure};
+use serde::Serialize;
 
 /// What a column is ordered by.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -77,6 +78,27 @@ pub fn arrange<T>(all: &mut Vec<T>, args: &ListArgs, columns: &[Column<T>]) -> R
         }
     }
     all.truncate(args.limit.unwrap_or(usize::MAX));
+    Ok(())
+}
+
+/// Arranges the entries of a list that was answered, and prints it. Those that are `wanted` are kept.
+///
+/// # Errors
+/// As [`arrange`].
+pub fn print<T, L: Serialize>(
+    output: Output,
+    mut list: L,
+    entries: fn(&mut L) -> &mut Vec<T>,
+    (args, columns): (&ListArgs, &[Column<T>]),
+    wanted: impl Fn(&T) -> bool,
+    empty: &str,
+) -> Result<(), Failure> {
+    let all = entries(&mut list);
+    let of = all.len();
+    all.retain(wanted);
+    arrange(all, args, columns)?;
+    let words = text(all, of, args, columns, empty);
+    output.print(&list, |_| words);
     Ok(())
 }
 

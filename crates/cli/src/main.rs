@@ -15,7 +15,7 @@ mod target;
 
 use args::Cli;
 use clap::Parser;
-use clap::error::ErrorKind as UsageKind;
+use clap::error::{ContextValue, ErrorKind as UsageKind};
 use offshoot_fuse::Heap;
 use offshoot_types::{ErrorKind, Failure};
 use output::{FAILED, Output};
@@ -42,7 +42,7 @@ const WRONG_USAGE: u8 = 2;
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return refuse_usage(&error),
+        Err(error) => return refuse_usage(&without_addresses(error)),
     };
     let output = Output { json: cli.target.json };
     match commands::run(cli, output) {
@@ -52,6 +52,25 @@ fn main() -> ExitCode {
             ExitCode::from(FAILED)
         }
     }
+}
+
+/// Without the rest of each address in it: a password may be there.
+fn without_addresses(mut error: clap::Error) -> clap::Error {
+    let texts = error.context().filter_map(|(kind, value)| match value {
+        ContextValue::String(text) => Some((kind, conceal(text)?)),
+        _ => None,
+    });
+    for (kind, text) in texts.collect::<Vec<_>>() {
+        error.insert(kind, ContextValue::String(text));
+    }
+    error
+}
+
+/// The text without what follows `://` or, in a list of words, `password=`; none if there is nothing to leave out.
+fn conceal(text: &str) -> Option<String> {
+    let at =
+        ["://", "password="].iter().filter_map(|mark| Some(text.find(mark)? + mark.len())).min();
+    at.map(|at| format!("{}…", text.get(..at).unwrap_or_default()))
 }
 
 /// Help and version were asked for; everything else is wrong usage, reported as a document if one

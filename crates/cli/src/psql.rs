@@ -14,6 +14,9 @@ const VERSIONS_DIR: &str = "/usr/lib/postgresql";
 /// arguments.
 pub fn open(vdb: &Vdb, args: &[OsString]) -> Result<(), Failure> {
     let Place { mut uri, password, .. } = place(vdb)?;
+    if password.is_none() {
+        eprintln!("the password of {} is shown to its owner alone; psql asks for it", vdb.name);
+    }
     // A URI that takes no password has none to take out.
     let _ = uri.set_password(None);
     let program = find().ok_or_else(|| {
@@ -26,7 +29,7 @@ pub fn open(vdb: &Vdb, args: &[OsString]) -> Result<(), Failure> {
     })?;
     let all = std::iter::once(OsStr::new(uri.as_str())).chain(args.iter().map(OsString::as_os_str));
     let error =
-        offshoot_os::replace_process(program.as_os_str(), all, &[("PGPASSWORD", &password)]);
+        offshoot_os::replace_process(program.as_os_str(), all, &of_password(password.as_deref()));
     Err(not_started(&program, &error, "check the installation of the PostgreSQL client"))
 }
 
@@ -36,14 +39,14 @@ pub fn run_with(vdb: &Vdb, command: &[OsString]) -> Result<(), Failure> {
     // The grammar lets through no empty command.
     let (program, args) = command.split_first().ok_or_else(|| Failure::internal("no command"))?;
     let port = vdb.port.to_string();
-    let environment = [
+    let mut environment = vec![
         ("PGHOST", vdb.host.as_str()),
         ("PGPORT", &port),
         ("PGUSER", &vdb.user),
-        ("PGPASSWORD", &password),
         ("PGDATABASE", &database),
         ("DATABASE_URL", uri.as_str()),
     ];
+    environment.extend(of_password(password.as_deref()));
     let error = offshoot_os::replace_process(program, args, &environment);
     Err(not_started(program.as_ref(), &error, "name a program of this host after --"))
 }
@@ -51,12 +54,19 @@ pub fn run_with(vdb: &Vdb, command: &[OsString]) -> Result<(), Failure> {
 /// How a VDB is reached.
 struct Place {
     uri: Url,
-    password: String,
+    /// None: the engine shows it to others, or does not know it. What the user has in the environment counts then.
+    password: Option<String>,
     database: String,
 }
 
+fn of_password(password: Option<&str>) -> Vec<(&'static str, &str)> {
+    password.map(|password| ("PGPASSWORD", password)).into_iter().collect()
+}
+
 fn place(vdb: &Vdb) -> Result<Place, Failure> {
-    if vdb.state != VdbState::Running {
+    // Whoever connects wakes one that is asleep.
+    let asleep = vdb.gateway.as_ref().is_some_and(|gateway| gateway.asleep);
+    if vdb.state != VdbState::Running && !asleep {
         let state = crate::output::word(&vdb.state);
         return Err(Failure::new(
             ErrorKind::WrongState,
@@ -69,7 +79,7 @@ fn place(vdb: &Vdb) -> Result<Place, Failure> {
     }
     let unreadable = |_| Failure::internal(format!("the engine gave no URI of {}", vdb.name));
     let uri = Url::parse(&vdb.uri).map_err(unreadable)?;
-    let password = uri.password().map(decode).unwrap_or_default();
+    let password = uri.password().map(decode);
     let database = decode(uri.path().trim_start_matches('/'));
     Ok(Place { uri, password, database })
 }

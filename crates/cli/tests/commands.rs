@@ -191,6 +191,54 @@ fn every_command_prints_one_document_with_json_and_text_without() {
 }
 
 #[test]
+fn several_names_are_done_each_and_what_fails_holds_up_nothing() {
+    let world = World::with_objects();
+    world.run("vdb provision staging --from prod").ok();
+    let text = world.run("vdb stop dev staging dev").ok();
+    assert_eq!(text, "dev is stopped\nstaging is stopped\n");
+    let started = world.run("vdb start dev staging --json").document();
+    let results = started["results"].as_array().unwrap();
+    let names: Vec<_> = results.iter().map(|one| (&one["name"], &one["job"]["state"])).collect();
+    assert_eq!(names, [(&"dev".into(), &"done".into()), (&"staging".into(), &"done".into())]);
+    let begun = world.run("vdb refresh dev staging --detach --json").document();
+    assert!(begun["results"][1]["job_id"].as_str().unwrap().starts_with("job-"), "{begun}");
+
+    let ran = world.run("vdb delete nobody dev");
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), "dev is deleted\n"));
+    assert!(ran.stderr.starts_with("error: nobody: no VDB 'nobody'\n"), "{}", ran.stderr);
+    let ran = world.run("vdb delete nobody staging --json");
+    assert_eq!(ran.code, Some(1));
+    let results = &ran.json()["results"];
+    assert_eq!(results[0]["error"]["code"], "not_found");
+    assert_eq!(results[1]["job"]["state"], "done");
+    assert_eq!(world.run("snapshot delete snapshot-1 snapshot-1").ok(), "snapshot-1 is deleted\n");
+}
+
+/// A password that stands in what is refused is not repeated.
+#[test]
+fn what_is_refused_shows_no_password() {
+    let world = World::new();
+    for line in [
+        "dsource link x --source postgresql://r:hunter2@db:99999/shop",
+        "dsource link x --source http://r:hunter2@db/shop",
+        "dsource link x --source host=db,password=hunter2",
+        "dsource set x --source postgresql://r:hunter2@[::1/shop",
+        "dsource link x postgresql://r:hunter2@db/shop",
+        "dsource list --sourc postgresql://r:hunter2@db/shop",
+    ] {
+        for line in [line.to_owned(), format!("{line} --json")] {
+            let ran = world.run(&line);
+            assert_eq!(ran.code, Some(2), "{line}");
+            assert!(
+                !format!("{}{}", ran.stdout, ran.stderr).contains("hunter2"),
+                "{line}: {}",
+                ran.stderr
+            );
+        }
+    }
+}
+
+#[test]
 fn the_link_request_holds_the_password_and_the_source_does_not() {
     let world = World::new();
     let file = world.pool.path().join("password");

@@ -95,7 +95,12 @@ impl Care {
 fn end_of_life(ms: u64, now: Timestamp) -> Result<Timestamp, Failure> {
     let end = i64::try_from(ms).ok().filter(|_| ms > 0 && ms <= LIFE_MS_MAX);
     end.and_then(|ms| now.checked_add(SignedDuration::from_millis(ms)).ok()).ok_or_else(|| {
-        invalid("a VDB expires within ten years, or never".to_owned(), "use --expires 3d")
+        let why = if ms == 0 {
+            "a VDB cannot expire at once"
+        } else {
+            "a VDB expires within ten years, or never"
+        };
+        invalid(why.to_owned(), "use --expires 3d")
     })
 }
 

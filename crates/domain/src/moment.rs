@@ -100,14 +100,14 @@ pub fn parse_time_near(text: &str, now: Timestamp) -> Result<ParsedTime, Failure
         return Ok(ParsedTime { time, assumed_utc: false });
     }
     let (word, clock) = text.split_once(' ').unwrap_or((text, "00:00"));
-    let days = match word {
+    let days = match word.to_ascii_lowercase().as_str() {
         "today" => 0,
         "yesterday" => 1,
         _ => return parse_time(text),
     };
     let today = now.to_zoned(TimeZone::UTC).date();
     let day = today.checked_sub(days.days()).map_err(|_| not_a_time(text))?;
-    parse_time(&format!("{day} {}", clock.trim()))
+    parse_time(&format!("{day} {}", clock.trim())).map_err(|_| not_a_time(text))
 }
 
 fn not_a_time(text: &str) -> Failure {

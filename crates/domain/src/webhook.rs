@@ -222,10 +222,7 @@ pub fn webhook_url(text: &str, insecure: bool) -> Result<String, Failure> {
         _ => return Err(refuse("it is neither https nor http", form)),
     };
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(refuse(
-            "there is a user or a password in it",
-            "leave them out: the signature proves who it comes from",
-        ));
+        return Err(refuse("there is a user or a password in it", "leave them out"));
     }
     if url.fragment().is_some() {
         return Err(refuse("a part of it after # would not be sent", "leave that out"));

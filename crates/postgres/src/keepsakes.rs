@@ -182,7 +182,7 @@ pub(crate) fn bring(
         run(format!("that {member} is a member of {role}"), sql);
     }
     for setting in &kept.settings {
-        run(format!("the setting {}", setting.name), set(setting));
+        run(format!("the setting {} of {}", setting.name, whose(setting)), set(setting));
     }
     for (name, value) in &kept.system {
         let sql =
@@ -209,6 +209,16 @@ fn alter(role: &Role, superuser: bool) -> String {
     let verifier = role.verifier.as_deref().map_or("NULL".to_owned(), quote_text);
     sql += &format!(" PASSWORD {verifier} VALID UNTIL ");
     sql + &quote_text(role.until.as_deref().unwrap_or("infinity"))
+}
+
+/// Whose setting it is, as users say it.
+fn whose(setting: &Setting) -> String {
+    match (&setting.role, &setting.database) {
+        (Some(role), Some(database)) => format!("the role {role} in the database {database}"),
+        (Some(role), None) => format!("the role {role}"),
+        (None, Some(database)) => format!("the database {database}"),
+        (None, None) => "all roles".to_owned(),
+    }
 }
 
 fn set(setting: &Setting) -> String {

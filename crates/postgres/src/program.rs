@@ -92,7 +92,11 @@ pub(crate) fn run(
 
 fn failed(ran: &Ran, last: &str) -> Failure {
     let how = ran.how();
-    let message = match last {
+    // Where another program takes what it prints, it may have said why there.
+    let printed = String::from_utf8_lossy(&ran.output);
+    let printed = printed.lines().rfind(|line| !line.trim().is_empty()).map(one_line);
+    let said = Some(last.to_owned()).filter(|last| !last.is_empty());
+    let message = match said.or(printed).unwrap_or_default().as_str() {
         "" => format!("it ended with {how}, and said nothing"),
         last => format!("it ended with {how}; the last it said: {last}"),
     };

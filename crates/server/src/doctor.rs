@@ -10,7 +10,7 @@ use offshoot_fuse::Fuse;
 use offshoot_os::cgroup::Group;
 use offshoot_os::kernel_version;
 use offshoot_types::{ErrorKind, Failure};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// From here on VDBs outlive their engine.
 const KERNEL_WANTED: (u32, u32) = (6, 9);
@@ -79,6 +79,15 @@ fn postgres(options: &ServeOptions) -> Found {
             "install that of the source's major version (on Debian: apt install postgresql), or name its programs' \
              directory by postgres_bin_dir in the file of --config",
         )));
+    }
+    let has_server = |dir: &&PathBuf| found.iter().any(|one| one.bin_dir == **dir);
+    if let Some(dir) = options.postgres_bin_dirs.iter().find(|dir| !has_server(dir)) {
+        let message =
+            format!("postgres_bin_dir: there is no PostgreSQL server in {}", dir.display());
+        return Err(warning(
+            message,
+            "name the directory that its programs are in, such as /opt/pg16/bin",
+        ));
     }
     let versions = found.iter().map(|one| format!("{} in {}", one.version, one.bin_dir.display()));
     Ok(versions.collect::<Vec<_>>().join(", "))

@@ -1,7 +1,7 @@
 //! `offshoot user …`, `offshoot token …` and `offshoot audit`
 
 use super::policy::{Choice, size_or_none};
-use super::{NameArgs, duration_ms, size, time};
+use super::{ListArgs, NameArgs, duration_ms, size, time};
 use clap::{Args, Subcommand, ValueEnum};
 use jiff::Timestamp;
 use offshoot_api::Role;
@@ -11,12 +11,40 @@ use offshoot_types::TokenId;
 pub enum UserCommand {
     Add(UserAddArgs),
     Set(UserSetArgs),
-    /// List users
-    #[command(after_help = "Example:\n  offshoot user list")]
-    List,
+    List(ListUsersArgs),
     /// Remove a user and its tokens; its VDBs belong to the administrators then
     #[command(after_help = "Example:\n  offshoot user remove eve")]
     Remove(NameArgs),
+}
+
+/// List users
+///
+/// Columns: user, role, vdbs, space, parents, created-at.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  offshoot user list\n  offshoot user list --role developer --sort -space"
+)]
+pub struct ListUsersArgs {
+    /// Only those of this role
+    #[arg(long, value_enum)]
+    pub role: Option<RoleArg>,
+    #[command(flatten)]
+    pub list: ListArgs,
+}
+
+/// List tokens; not the tokens themselves, which are kept nowhere
+///
+/// Columns: token, user, created-at, expires-at.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  offshoot token list\n  offshoot token list --user eve --sort expires-at"
+)]
+pub struct ListTokensArgs {
+    /// Only those of this user
+    #[arg(long, value_name = "NAME")]
+    pub user: Option<String>,
+    #[command(flatten)]
+    pub list: ListArgs,
 }
 
 /// Add a user, who may then be given tokens
@@ -110,9 +138,7 @@ impl From<RoleArg> for Role {
 #[derive(Debug, Subcommand)]
 pub enum TokenCommand {
     Create(TokenCreateArgs),
-    /// List tokens; not the tokens themselves, which are kept nowhere
-    #[command(after_help = "Example:\n  offshoot token list")]
-    List,
+    List(ListTokensArgs),
     /// Take a token back
     #[command(after_help = "Example:\n  offshoot token revoke token-3")]
     Revoke {
@@ -146,7 +172,7 @@ pub struct TokenCreateArgs {
                         offshoot audit --since '2026-11-21 14:00+00' --user eve --json")]
 pub struct AuditArgs {
     /// Not what is older: a duration, or a time
-    #[arg(long, value_name = "DURATION|TIME", value_parser = since)]
+    #[arg(long, value_name = "DURATION|TIME", value_parser = since, allow_hyphen_values = true)]
     pub since: Option<Timestamp>,
     /// Only what this user asked for
     #[arg(long, value_name = "NAME")]

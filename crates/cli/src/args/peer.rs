@@ -1,6 +1,6 @@
 //! `offshoot peer …`
 
-use super::{NameArgs, duration_ms};
+use super::{ListArgs, NameArgs, duration_ms};
 use clap::{Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
@@ -8,8 +8,12 @@ pub enum PeerCommand {
     Invite(PeerInviteArgs),
     Add(PeerAddArgs),
     /// List other engines: who sends here, and to whom this one sends
-    #[command(after_help = "Example:\n  offshoot peer list")]
-    List,
+    ///
+    /// Columns: peer, role, address, last-seen-at, rotation, fingerprint; and engine, created-at.
+    #[command(
+        after_help = "Examples:\n  offshoot peer list\n  offshoot peer list --columns peer,rotation"
+    )]
+    List(ListArgs),
     /// Show one of them
     #[command(after_help = "Example:\n  offshoot peer show east")]
     Show(NameArgs),

@@ -4,7 +4,7 @@ mod profiles;
 
 pub use profiles::{CreateArgs, Schedule};
 
-use super::{JobArgs, NameArgs, NameJobArgs};
+use super::{JobArgs, ListArgs, NameArgs, NameJobArgs};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -16,9 +16,7 @@ pub enum ReplicationCommand {
     /// A connection that is cut is made again, and what has come is not sent twice.
     #[command(after_help = "Example:\n  offshoot replication run nightly")]
     Run(NameJobArgs),
-    /// List what is sent to other engines
-    #[command(after_help = "Example:\n  offshoot replication list")]
-    List,
+    List(ListReplicationsArgs),
     /// Show how far behind the peer is, and what the last run did
     #[command(after_help = "Example:\n  offshoot replication show nightly")]
     Show(NameArgs),
@@ -36,6 +34,23 @@ pub enum ReplicationCommand {
     Delete(NameArgs),
     Export(ExportArgs),
     Import(ImportArgs),
+}
+
+/// List what is sent to other engines
+///
+/// Columns: profile, to, state, includes, runs, last-success-at, lag; and sent, saved.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  offshoot replication list\n  \
+                        offshoot replication list --to east --state failed --sort -lag")]
+pub struct ListReplicationsArgs {
+    /// Only what is sent to this peer
+    #[arg(long = "to", value_name = "PEER")]
+    pub peer: Option<String>,
+    /// Only what is in this state; may be given several times
+    #[arg(long, value_delimiter = ',', value_parser = ["running", "paused", "failed", "waiting"])]
+    pub state: Vec<String>,
+    #[command(flatten)]
+    pub list: ListArgs,
 }
 
 /// Write dSources or VDBs as archives, to be kept or carried to another engine

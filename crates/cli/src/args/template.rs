@@ -2,15 +2,18 @@
 
 use super::hook::EventArg;
 use super::vdb::VdbOptionArgs;
-use super::{MomentArgs, NameArgs};
+use super::{ListArgs, MomentArgs, NameArgs};
 use clap::{Args, Subcommand, ValueEnum};
 
 #[derive(Debug, Subcommand)]
 pub enum TemplateCommand {
     Create(Box<TemplateCreateArgs>),
     /// List templates
-    #[command(after_help = "Example:\n  offshoot template list")]
-    List,
+    ///
+    /// Columns: template, from, expires-after, description, created-at.
+    #[command(after_help = "Examples:\n  offshoot template list\n  \
+                            offshoot template list --sort -created-at --limit 5")]
+    List(ListArgs),
     /// Show what VDBs have that are made by a template
     #[command(after_help = "Example:\n  offshoot template show ci")]
     Show(NameArgs),

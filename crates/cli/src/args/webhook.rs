@@ -1,6 +1,6 @@
 //! `offshoot webhook …`
 
-use super::NameArgs;
+use super::{ListArgs, NameArgs};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -8,8 +8,12 @@ use std::path::PathBuf;
 pub enum WebhookCommand {
     Add(WebhookAddArgs),
     /// List webhooks: what they are told of, and whether they take it
-    #[command(after_help = "Example:\n  offshoot webhook list")]
-    List,
+    ///
+    /// Columns: webhook, state, events, waiting, missed, delivered-at, url; and created-at, error.
+    #[command(
+        after_help = "Examples:\n  offshoot webhook list\n  offshoot webhook list --sort -waiting"
+    )]
+    List(ListArgs),
     /// Show one of them; not its secret, which is shown only when it is made
     #[command(after_help = "Example:\n  offshoot webhook show ci")]
     Show(NameArgs),

@@ -4,8 +4,9 @@ use super::Session;
 use crate::args::{
     AuditArgs, TokenCommand, TokenCreateArgs, UserAddArgs, UserCommand, UserSetArgs,
 };
+use crate::listing::{self, Column, Key, usual};
 use crate::output::{Fields, or_dash, seconds, size, table};
-use offshoot_api::{AddUser, Audit, CreateToken, SetUser, Token, User};
+use offshoot_api::{AddUser, Audit, CreateToken, Role, SetUser, Token, User};
 use offshoot_types::Failure;
 
 /// Runs one command of users.
@@ -26,14 +27,26 @@ pub fn user(session: &Session, command: UserCommand) -> Result<(), Failure> {
             };
             output.print(&client.set_user(&name, &request)?, user_text);
         }
-        UserCommand::List => output.print(&client.list_users()?, |list| users_text(&list.users)),
+        UserCommand::List(args) => listing::print(
+            output,
+            client.list_users()?,
+            |list| &mut list.users,
+            (&args.list, USERS),
+            |one| args.role.is_none_or(|role| one.role == Role::from(role)),
+            "there is no user; add one with: offshoot user add",
+        )?,
         UserCommand::Remove(args) => {
             let removed = client.remove_user(&args.name)?;
             output.print(&removed, |user| match user.vdbs {
                 0 => format!("{} is removed", user.name),
                 vdbs => format!(
-                    "{} is removed; {vdbs} VDBs belong to the administrators now",
-                    user.name
+                    "{} is removed; {} to the administrators now",
+                    user.name,
+                    if vdbs == 1 {
+                        "its VDB belongs".to_owned()
+                    } else {
+                        format!("its {vdbs} VDBs belong")
+                    }
                 ),
             });
         }
@@ -63,25 +76,17 @@ fn user_text(user: &User) -> String {
         .text()
 }
 
-fn users_text(users: &[User]) -> String {
-    if users.is_empty() {
-        return "there is no user; add one with: offshoot user add".to_owned();
-    }
-    let row = |user: &User| {
-        let parents = Some(user.parents.join(",")).filter(|names| !names.is_empty());
-        vec![
-            user.name.clone(),
-            user.role.word().to_owned(),
-            limit(user),
-            or_dash(space(user)),
-            or_dash(parents),
-            seconds(user.created_at),
-        ]
-    };
-    table(
-        &["user", "role", "VDBs", "space", "parents", "created at"],
-        users.iter().map(row).collect(),
-    )
+const USERS: &[Column<User>] = &[
+    usual("user", |one| one.name.clone(), |one| Key::text(&one.name)),
+    usual("role", |one| one.role.word().to_owned(), |one| Key::text(one.role.word())),
+    usual("vdbs", limit, |one| Key::Number(one.vdbs.into())),
+    usual("space", |one| or_dash(space(one)), |one| Key::number(one.space_bytes)),
+    usual("parents", parents, |one| Key::text(parents(one))),
+    usual("created-at", |one| seconds(one.created_at), |one| Key::Time(one.created_at)),
+];
+
+fn parents(user: &User) -> String {
+    or_dash(Some(user.parents.join(",")).filter(|names| !names.is_empty()))
 }
 
 /// Runs one command of tokens.
@@ -99,9 +104,14 @@ pub fn token(session: &Session, command: TokenCommand) -> Result<(), Failure> {
             }
             output.print(&made, |made| made.token.clone());
         }
-        TokenCommand::List => {
-            output.print(&client.list_tokens()?, |list| tokens_text(&list.tokens))
-        }
+        TokenCommand::List(args) => listing::print(
+            output,
+            client.list_tokens()?,
+            |list| &mut list.tokens,
+            (&args.list, TOKENS),
+            |one| args.user.as_ref().is_none_or(|user| *user == one.user),
+            "there is no token; make one with: offshoot token create --user NAME",
+        )?,
         TokenCommand::Revoke { id } => {
             let revoked = client.revoke_token(id)?;
             output.print(&revoked, |token| format!("{} of {} is revoked", token.id, token.user));
@@ -110,16 +120,15 @@ pub fn token(session: &Session, command: TokenCommand) -> Result<(), Failure> {
     Ok(())
 }
 
-fn tokens_text(tokens: &[Token]) -> String {
-    if tokens.is_empty() {
-        return "there is no token; make one with: offshoot token create --user NAME".to_owned();
-    }
-    let row = |token: &Token| {
-        let end = token.expires_at.map(seconds);
-        let end = if token.expired { Some("expired".to_owned()) } else { end };
-        vec![token.id.to_string(), token.user.clone(), seconds(token.created_at), or_dash(end)]
-    };
-    table(&["token", "user", "created at", "expires at"], tokens.iter().map(row).collect())
+const TOKENS: &[Column<Token>] = &[
+    usual("token", |one| one.id.to_string(), |one| Key::Number(one.id.0)),
+    usual("user", |one| one.user.clone(), |one| Key::text(&one.user)),
+    usual("created-at", |one| seconds(one.created_at), |one| Key::Time(one.created_at)),
+    usual("expires-at", end, |one| Key::time(one.expires_at)),
+];
+
+fn end(token: &Token) -> String {
+    if token.expired { "expired".to_owned() } else { or_dash(token.expires_at.map(seconds)) }
 }
 
 /// Shows the audit.

@@ -2,7 +2,8 @@
 
 use super::Session;
 use crate::args::{PeerAddArgs, PeerCommand, PeerInviteArgs};
-use crate::output::{Fields, or_dash, seconds, table};
+use crate::listing::{self, Column, Key, more, usual};
+use crate::output::{Fields, or_dash, seconds};
 use offshoot_api::{AddPeer, InvitePeer, Peer};
 use offshoot_types::{ErrorKind, Failure};
 
@@ -35,7 +36,14 @@ pub fn run(session: &Session, command: PeerCommand) -> Result<(), Failure> {
                 )
             });
         }
-        PeerCommand::List => output.print(&client.list_peers()?, |list| text(&list.peers)),
+        PeerCommand::List(args) => listing::print(
+            output,
+            client.list_peers()?,
+            |list| &mut list.peers,
+            (&args, COLUMNS),
+            |_| true,
+            "there is no peer; let one in with: offshoot peer invite",
+        )?,
         PeerCommand::Show(args) => output.print(&client.show_peer(&args.name)?, one),
         PeerCommand::Rotate => {
             let rotated = client.rotate_peer_key()?;
@@ -96,17 +104,21 @@ fn one(peer: &Peer) -> String {
         .text()
 }
 
-fn text(peers: &[Peer]) -> String {
-    if peers.is_empty() {
-        return "there is no peer; let one in with: offshoot peer invite".to_owned();
-    }
-    let row = |peer: &Peer| {
-        let seen = peer.last_seen_at.map(seconds);
-        let address = or_dash(peer.address.clone());
-        let fingerprint = peer.fingerprint.clone();
-        let (name, seen, rotation) = (peer.name.clone(), or_dash(seen), or_dash(rotation(peer)));
-        vec![name, ways(peer).to_owned(), address, seen, rotation, fingerprint]
-    };
-    let heads = ["peer", "role", "address", "last seen at", "rotation", "fingerprint"];
-    table(&heads, peers.iter().map(row).collect())
-}
+const COLUMNS: &[Column<Peer>] = &[
+    usual("peer", |one| one.name.clone(), |one| Key::text(&one.name)),
+    usual("role", |one| ways(one).to_owned(), |one| Key::text(ways(one))),
+    usual(
+        "address",
+        |one| or_dash(one.address.clone()),
+        |one| Key::text(or_dash(one.address.clone())),
+    ),
+    usual(
+        "last-seen-at",
+        |one| or_dash(one.last_seen_at.map(seconds)),
+        |one| Key::time(one.last_seen_at),
+    ),
+    usual("rotation", |one| or_dash(rotation(one)), |one| Key::text(or_dash(rotation(one)))),
+    usual("fingerprint", |one| one.fingerprint.clone(), |one| Key::text(&one.fingerprint)),
+    more("engine", |one| one.engine.to_string(), |one| Key::text(one.engine.to_string())),
+    more("created-at", |one| seconds(one.created_at), |one| Key::Time(one.created_at)),
+];

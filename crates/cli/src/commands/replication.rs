@@ -45,9 +45,7 @@ pub fn run(session: &Session, command: ReplicationCommand) -> Result<(), Failure
             let job = client.run_replication(&args.name)?;
             return session.follow(job, args.job, |job| profiles::ran(session, &job, &args.name));
         }
-        ReplicationCommand::List => {
-            output.print(&client.list_replications()?, |list| profiles::text(&list.replications));
-        }
+        ReplicationCommand::List(args) => profiles::list(session, &args)?,
         ReplicationCommand::Show(args) => {
             output.print(&client.show_replication(&args.name)?, profiles::one);
         }

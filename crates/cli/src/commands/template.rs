@@ -3,7 +3,8 @@
 use super::vdb::joined;
 use super::{Session, hooks, vdb};
 use crate::args::{SaidArg, TemplateCommand, TemplateCreateArgs, TemplateSetArgs};
-use crate::output::{Fields, duration, or_dash, seconds, size, table};
+use crate::listing::{self, Column, Key, usual};
+use crate::output::{Fields, duration, or_dash, seconds, size};
 use offshoot_api::{HookEvent, Moment, ProvisionVdb, SetTemplate, Template};
 use offshoot_types::{ErrorKind, Failure};
 use serde_json::{Map, Value};
@@ -19,9 +20,14 @@ pub fn run(session: &Session, command: TemplateCommand) -> Result<(), Failure> {
             let request = ProvisionVdb { name, from, moment, ..vdb::options(options)? };
             output.print(&client.create_template(&request)?, text);
         }
-        TemplateCommand::List => {
-            output.print(&client.list_templates()?, |list| list_text(&list.templates));
-        }
+        TemplateCommand::List(args) => listing::print(
+            output,
+            client.list_templates()?,
+            |list| &mut list.templates,
+            (&args, COLUMNS),
+            |_| true,
+            "there is no template; make one with: offshoot template create",
+        )?,
         TemplateCommand::Show(args) => output.print(&client.show_template(&args.name)?, text),
         TemplateCommand::Set(args) => {
             let name = args.name.clone();
@@ -78,22 +84,21 @@ fn change(args: TemplateSetArgs) -> Result<SetTemplate, Failure> {
     Ok(change)
 }
 
-fn list_text(templates: &[Template]) -> String {
-    if templates.is_empty() {
-        return "there is no template; make one with: offshoot template create".to_owned();
-    }
-    let row = |template: &Template| {
-        vec![
-            template.name.clone(),
-            or_dash(given(&template.request.from)),
-            or_dash(template.request.expires_in_ms.map(duration)),
-            or_dash(template.request.description.clone()),
-            seconds(template.created_at),
-        ]
-    };
-    let rows = templates.iter().map(row).collect();
-    table(&["template", "from", "expires after", "description", "created at"], rows)
-}
+const COLUMNS: &[Column<Template>] = &[
+    usual("template", |one| one.name.clone(), |one| Key::text(&one.name)),
+    usual("from", |one| or_dash(given(&one.request.from)), |one| Key::text(&one.request.from)),
+    usual(
+        "expires-after",
+        |one| or_dash(one.request.expires_in_ms.map(duration)),
+        |one| Key::number(one.request.expires_in_ms),
+    ),
+    usual(
+        "description",
+        |one| or_dash(one.request.description.clone()),
+        |one| Key::text(or_dash(one.request.description.clone())),
+    ),
+    usual("created-at", |one| seconds(one.created_at), |one| Key::Time(one.created_at)),
+];
 
 fn given(text: &str) -> Option<String> {
     Some(text.to_owned()).filter(|text| !text.is_empty())

@@ -214,6 +214,7 @@ fn show_text(vdb: &Vdb) -> String {
         .add_some("moment", vdb.moment.time)
         .add("host", &vdb.host)
         .add("port", vdb.port)
+        .add_some("owner", vdb.owner.as_ref())
         .add("user", &vdb.user)
         .add("rights", rights(vdb))
         .add("uri", &vdb.uri);

@@ -2,7 +2,8 @@
 
 use super::Session;
 use crate::args::{WebhookAddArgs, WebhookChangeArgs, WebhookCommand, WebhookSetArgs};
-use crate::output::{FAILED, Fields, duration, or_dash, seconds, table, word};
+use crate::listing::{self, Column, Key, more, usual};
+use crate::output::{FAILED, Fields, duration, or_dash, seconds, word};
 use offshoot_api::{AddWebhook, AddedWebhook, Secret, SetWebhook, Webhook, WebhookTest};
 use offshoot_types::{ErrorKind, Failure};
 use std::os::unix::fs::PermissionsExt;
@@ -20,7 +21,14 @@ pub fn run(session: &Session, command: WebhookCommand) -> Result<(), Failure> {
     match command {
         WebhookCommand::Add(args) => add(session, args)?,
         WebhookCommand::Set(args) => set(session, args)?,
-        WebhookCommand::List => output.print(&client.list_webhooks()?, |list| text(&list.webhooks)),
+        WebhookCommand::List(args) => listing::print(
+            output,
+            client.list_webhooks()?,
+            |list| &mut list.webhooks,
+            (&args, COLUMNS),
+            |_| true,
+            "there is no webhook; add one with: offshoot webhook add",
+        )?,
         WebhookCommand::Show(args) => output.print(&client.show_webhook(&args.name)?, one),
         // Its exit code says what became of it.
         WebhookCommand::Test(args) => return test(session, &args.name).map(drop),
@@ -155,24 +163,21 @@ fn one(webhook: &Webhook) -> String {
         .text()
 }
 
-fn text(webhooks: &[Webhook]) -> String {
-    if webhooks.is_empty() {
-        return "there is no webhook; add one with: offshoot webhook add".to_owned();
-    }
-    let row = |webhook: &Webhook| {
-        vec![
-            webhook.name.clone(),
-            word(&webhook.state),
-            webhook.events.join(","),
-            webhook.waiting.to_string(),
-            webhook.missed.to_string(),
-            or_dash(webhook.delivered_at.map(seconds)),
-            webhook.url.clone(),
-        ]
-    };
-    let heads = ["webhook", "state", "events", "waiting", "missed", "delivered at", "url"];
-    table(&heads, webhooks.iter().map(row).collect())
-}
+const COLUMNS: &[Column<Webhook>] = &[
+    usual("webhook", |one| one.name.clone(), |one| Key::text(&one.name)),
+    usual("state", |one| word(&one.state), |one| Key::text(word(&one.state))),
+    usual("events", |one| one.events.join(","), |one| Key::text(one.events.join(","))),
+    usual("waiting", |one| one.waiting.to_string(), |one| Key::Number(one.waiting)),
+    usual("missed", |one| one.missed.to_string(), |one| Key::Number(one.missed)),
+    usual(
+        "delivered-at",
+        |one| or_dash(one.delivered_at.map(seconds)),
+        |one| Key::time(one.delivered_at),
+    ),
+    usual("url", |one| one.url.clone(), |one| Key::text(&one.url)),
+    more("created-at", |one| seconds(one.created_at), |one| Key::Time(one.created_at)),
+    more("error", |one| or_dash(one.error.clone()), |one| Key::text(or_dash(one.error.clone()))),
+];
 
 #[cfg(test)]
 mod tests;

@@ -241,7 +241,11 @@ impl Users<'_> {
             Owner::Vdb(vdb) => self.parts.catalog.get::<Vdb>(vdb)?.owner,
             Owner::Dsource(_) => None,
         };
-        Ok((id, user))
+        // What a removed user had is the administrators'.
+        let is_there =
+            |user: UserId| Ok::<_, Failure>(self.parts.catalog.find::<User>(user)?.is_some());
+        let there = user.map(is_there).transpose()?.unwrap_or_default();
+        Ok((id, user.filter(|_| there)))
     }
 
     /// Records which user began a job.

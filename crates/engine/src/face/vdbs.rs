@@ -74,6 +74,7 @@ impl Vdbs<'_> {
             return Err(Failure::new(ErrorKind::InvalidInput, message, "name it: --from DSOURCE"));
         }
         let owner = names::find(self.parts, &request.from)?;
+        names::check_linked(self.parts, owner)?;
         if !request.hooks.is_empty() {
             hooks::runner(&Kind::of(self.parts, owner)?)?;
         }

@@ -4,7 +4,7 @@ use crate::core::Core;
 use crate::core::kind::PositionWriter;
 use crate::following::Following;
 use crate::following::follower::Follower;
-use crate::history::bookmarks;
+use crate::history::{bookmarks, names};
 use jiff::Timestamp;
 use offshoot_domain::{
     Bookmark, Dsource, LogRange, Moment, Owner, Position, ProvisionPlan, Snapshot, Target,
@@ -169,6 +169,7 @@ pub fn resolve(
     moment: &Moment,
     ask: Ask<'_>,
 ) -> Result<Resolved, Failure> {
+    names::check_linked(core, owner)?;
     match (owner, moment) {
         (
             Owner::Dsource(id),

@@ -1,7 +1,7 @@
 //! Names of dSources and VDBs, which share one namespace with the groups of both.
 
 use crate::core::{Core, missing};
-use offshoot_domain::{Dsource, Group, ObjectName, Owner, Vdb, VdbGroup};
+use offshoot_domain::{Dsource, DsourceState, Group, ObjectName, Owner, Snapshot, Vdb, VdbGroup};
 use offshoot_types::{ErrorKind, Failure};
 
 /// Which kind of object a name stands for.
@@ -35,19 +35,30 @@ pub fn find(core: &Core, name: &str) -> Result<Owner, Failure> {
 
 /// Refuses a name that something has.
 pub fn check_free(core: &Core, name: &ObjectName) -> Result<(), Failure> {
-    let group =
-        || Ok::<_, Failure>(core.catalog.find_named::<Group>(name)?.map(|one| one.id.to_string()));
-    let vdb_group = || {
-        let found = core.catalog.find_named::<VdbGroup>(name)?;
-        Ok::<_, Failure>(found.map(|one| one.id.to_string()))
-    };
     let by = match core.catalog.find_owner(name)? {
-        Some(owner) => Some(owner.to_string()),
-        None => group()?.or(vdb_group()?),
+        Some(Owner::Dsource(_)) => "a dSource",
+        Some(Owner::Vdb(_)) => "a VDB",
+        None if core.catalog.find_named::<Group>(name)?.is_some() => "a group",
+        None if core.catalog.find_named::<VdbGroup>(name)?.is_some() => "a VDB group",
+        None => return Ok(()),
     };
-    let Some(by) = by else { return Ok(()) };
     let message = format!("the name '{name}' is taken by {by}");
     Err(Failure::new(ErrorKind::AlreadyExists, message, "choose another name"))
+}
+
+/// Refuses to open a moment of a dSource whose first copy is still on its way.
+pub fn check_linked(core: &Core, owner: Owner) -> Result<(), Failure> {
+    let Owner::Dsource(id) = owner else { return Ok(()) };
+    let dsource: Dsource = core.catalog.get(id)?;
+    let is_first =
+        dsource.state == DsourceState::Linking && core.catalog.list_of::<Snapshot>(id)?.is_empty();
+    if !is_first {
+        return Ok(());
+    }
+    let name = &dsource.name;
+    let message = format!("'{name}' is being linked: it has no moment to open as yet");
+    let hint = format!("wait for it: offshoot job list --on {name} --state running");
+    Err(Failure::new(ErrorKind::WrongState, message, hint))
 }
 
 fn by_id(core: &Core, id: Owner) -> Result<Option<Owner>, Failure> {

@@ -3,9 +3,10 @@
 use crate::core::keys::{gateway_key, staging_key, vdb_key};
 use crate::ground::stopping::Stopping;
 use crate::parts::Parts;
+use offshoot_catalog::JobState;
 use offshoot_domain::{Dsource, Vdb};
 use offshoot_os::bounded_log;
-use offshoot_types::Failure;
+use offshoot_types::{Failure, JobId};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -20,6 +21,8 @@ const BUSY_ROUND: Duration = Duration::from_millis(20);
 const SEARCH_PAUSE: Duration = Duration::from_secs(600);
 /// How long a log is kept whose server is no more.
 const KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
+/// The same of a job that has done its work: nobody asks why.
+const KEPT_OF_DONE: Duration = Duration::from_secs(600);
 
 /// Runs until told to stop.
 pub fn run(parts: &Parts, stopping: &Stopping) {
@@ -32,7 +35,10 @@ pub fn run(parts: &Parts, stopping: &Stopping) {
         }
         search_at = parts.clock.elapsed() + SEARCH_PAUSE;
         match needed(parts) {
-            Ok(needed) => remove_old(&dir, &needed, SystemTime::from(parts.now())),
+            Ok(needed) => {
+                let kept = |key: &str| kept(parts, &needed, key);
+                remove_old(&dir, &kept, SystemTime::from(parts.now()));
+            }
             Err(failure) => tracing::warn!(%failure, "looking for logs that nobody needs"),
         }
     }
@@ -67,13 +73,25 @@ fn needed(parts: &Parts) -> Result<HashSet<String>, Failure> {
     Ok(keys)
 }
 
-fn remove_old(dir: &Path, needed: &HashSet<String>, now: SystemTime) {
+/// How long the log of the server with a key is kept; none: as long as it is needed.
+fn kept(parts: &Parts, needed: &HashSet<String>, key: &str) -> Option<Duration> {
+    if needed.contains(key) {
+        return None;
+    }
+    // Several servers of a job have its key with more behind it.
+    let mut words = key.splitn(3, '-');
+    let job = words.next().zip(words.next()).map(|(kind, number)| format!("{kind}-{number}"));
+    let job = job.and_then(|key| key.parse::<JobId>().ok()).map(|id| parts.catalog.job(id));
+    let done = job.is_some_and(|job| job.is_ok_and(|job| job.state == JobState::Done));
+    Some(if done { KEPT_OF_DONE } else { KEPT })
+}
+
+fn remove_old(dir: &Path, kept: &dyn Fn(&str) -> Option<Duration>, now: SystemTime) {
     for log in logs(dir) {
         let key = log.file_stem().unwrap_or_default().to_string_lossy();
         let written = log.metadata().and_then(|file| file.modified());
-        let old = written.is_ok_and(|at| now.duration_since(at).is_ok_and(|age| age > KEPT));
-        if old
-            && !needed.contains(&*key)
+        let age = written.ok().and_then(|at| now.duration_since(at).ok());
+        if kept(&key).zip(age).is_some_and(|(kept, age)| age > kept)
             && let Err(error) = bounded_log::remove(&log)
         {
             tracing::warn!(log = %log.display(), %error, "a log cannot be removed");

@@ -39,9 +39,11 @@ pub fn workflow() -> Workflow<Parts> {
 /// Starts the job for one snapshot.
 pub fn submit(parts: &Arc<Parts>, snapshot: &Snapshot) -> Result<JobId, Failure> {
     // Nothing else is locked, so nobody has to wait for a proof. If the owner is deleted, so is the
-    // snapshot; the job then fails and is undone.
+    // snapshot; the job then fails and is undone. It is the engine's own, so nobody is told.
     parts.submit(
-        Submission::new(JobKind::SnapshotReady, snapshot.id, &snapshot.id).exclusive(snapshot.id),
+        Submission::new(JobKind::SnapshotReady, snapshot.id, &snapshot.id)
+            .exclusive(snapshot.id)
+            .of_engine(),
     )
 }
 

@@ -177,7 +177,7 @@ pub fn submit_reset_password(parts: &Arc<Parts>, name: &str) -> Result<JobId, Fa
         _ => Err(wrong_state(
             &vdb,
             "its password cannot be changed",
-            "start it: offshoot vdb start NAME",
+            &format!("start it: offshoot vdb start {name}"),
         )),
     }
 }
@@ -243,7 +243,7 @@ fn previous_timeflow(parts: &Parts, vdb: &Vdb) -> Result<Timeflow, Failure> {
         Failure::new(
             ErrorKind::WrongState,
             format!("'{}' was neither rewound nor refreshed: there is nothing to undo", vdb.name),
-            "rewind it to a snapshot: offshoot vdb rewind NAME --snapshot ID",
+            format!("rewind it to a snapshot: offshoot vdb rewind {} --snapshot ID", vdb.name),
         )
     })
 }

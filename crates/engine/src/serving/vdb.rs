@@ -82,7 +82,8 @@ pub fn present_dataset(vdb: &Vdb) -> Result<DatasetId, Failure> {
 pub fn change_password(serving: &Serving, vdb: &Vdb) -> Result<(), Failure> {
     let server = serving.servers.get(&vdb_key(vdb.id)).ok_or_else(|| {
         let message = format!("'{}' does not run: its password cannot be changed", vdb.name);
-        Failure::new(ErrorKind::WrongState, message, "start it: offshoot vdb start NAME")
+        let hint = format!("start it: offshoot vdb start {}", vdb.name);
+        Failure::new(ErrorKind::WrongState, message, hint)
     })?;
     let kind = Kind::of_vdb(serving, vdb)?;
     grant(serving, vdb, &kind, &*server, &next_password_key(vdb.id))

@@ -78,9 +78,10 @@ pub fn check_takes_on(core: &Core, what: &str) -> Result<(), Failure> {
 
 fn full(core: &Core, consequence: &str) -> Failure {
     let pool = core.store.pool();
-    let (left, reserve) = (pool.available(Purpose::Freeing) >> 20, pool.reserve() >> 20);
+    // As the pool's status has them.
+    let (free, reserve) = (core.store.growth_room() >> 20, pool.reserve() >> 20);
     let message = format!(
-        "the pool is full: {left} MiB are left, of which {reserve} MiB are its reserve; {consequence}"
+        "the pool is full: {free} MiB are free beside its reserve of {reserve} MiB; {consequence}"
     );
     Failure::new(ErrorKind::PoolFull, message, MEND)
 }

@@ -99,7 +99,11 @@ fn exhausted(user: &User) -> Failure {
     let limit = user.space_bytes_max.unwrap_or_default();
     Failure::new(
         ErrorKind::PoolFull,
-        format!("the VDBs of '{name}' have used up the {} that they may take", format_size(limit)),
+        format!(
+            "the VDBs of '{name}' have used up the {} that they may take, or all but {}",
+            format_size(limit),
+            format_size(LEAST_BYTES)
+        ),
         format!(
             "delete VDBs or snapshots of it, or allow more: offshoot user set {name} --space SIZE"
         ),

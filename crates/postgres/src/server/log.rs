@@ -40,6 +40,14 @@ pub(super) fn port_taken(port: u16) -> Failure {
     )
 }
 
+fn port_of_root(port: u16) -> Failure {
+    Failure::new(
+        ErrorKind::InvalidInput,
+        format!("the port {port} is not for users of this host to listen on"),
+        "choose one from 1024 on with --port",
+    )
+}
+
 /// Why a server ended while it started.
 pub(super) fn start_failure(spec: &ServerSpec, start: &LogPlace) -> Failure {
     let text = read(&spec.log_file, start);
@@ -47,7 +55,7 @@ pub(super) fn start_failure(spec: &ServerSpec, start: &LogPlace) -> Failure {
     if let Some(port) = spec.tcp_port
         && has(&["Address already in use", "could not bind IPv4 address"])
     {
-        return port_taken(port);
+        return if has(&["Permission denied"]) { port_of_root(port) } else { port_taken(port) };
     }
     let (kind, hint) = if has(&[
         "unrecognized configuration parameter",

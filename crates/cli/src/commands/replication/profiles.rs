@@ -1,7 +1,8 @@
 //! Profiles: what is sent to other engines, and when.
 
-use crate::args::{ReplicationCreateArgs, Schedule};
+use crate::args::{ListReplicationsArgs, ReplicationCreateArgs, Schedule};
 use crate::commands::Session;
+use crate::listing::{self, Column, Key, more, usual};
 use crate::output::{Fields, duration, or_dash, seconds, size, table, word};
 use offshoot_api::{CreateReplication, Job, Replication, ReplicationRun};
 use offshoot_types::Failure;
@@ -108,23 +109,34 @@ pub fn one(replication: &Replication) -> String {
         .text()
 }
 
-pub fn text(replications: &[Replication]) -> String {
-    if replications.is_empty() {
-        return "nothing is replicated; say what: offshoot replication create".to_owned();
-    }
-    let row = |one: &Replication| {
-        vec![
-            one.name.clone(),
-            one.peer.clone(),
-            word(&one.state),
-            include(one),
-            or_dash(pace(one)),
-            or_dash(one.last_success_at.map(seconds)),
-            or_dash(one.lag_ms.map(duration)),
-        ]
-    };
-    let heads = ["profile", "to", "state", "includes", "runs", "last success at", "lag"];
-    table(&heads, replications.iter().map(row).collect())
+const COLUMNS: &[Column<Replication>] = &[
+    usual("profile", |one| one.name.clone(), |one| Key::text(&one.name)),
+    usual("to", |one| one.peer.clone(), |one| Key::text(&one.peer)),
+    usual("state", |one| word(&one.state), |one| Key::text(word(&one.state))),
+    usual("includes", include, |one| Key::text(include(one))),
+    usual("runs", |one| or_dash(pace(one)), |one| Key::text(or_dash(pace(one)))),
+    usual(
+        "last-success-at",
+        |one| or_dash(one.last_success_at.map(seconds)),
+        |one| Key::time(one.last_success_at),
+    ),
+    usual("lag", |one| or_dash(one.lag_ms.map(duration)), |one| Key::number(one.lag_ms)),
+    more("sent", |one| size(one.sent_bytes), |one| Key::Number(one.sent_bytes)),
+    more("saved", |one| size(one.saved_bytes), |one| Key::Number(one.saved_bytes)),
+];
+
+pub fn list(session: &Session, args: &ListReplicationsArgs) -> Result<(), Failure> {
+    listing::print(
+        session.output,
+        session.client.list_replications()?,
+        |list| &mut list.replications,
+        (&args.list, COLUMNS),
+        |one| {
+            args.peer.as_ref().is_none_or(|peer| *peer == one.peer)
+                && (args.state.is_empty() || args.state.contains(&word(&one.state)))
+        },
+        "nothing is replicated; say what: offshoot replication create",
+    )
 }
 
 pub fn history(runs: &[ReplicationRun]) -> String {
