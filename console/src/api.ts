@@ -22,6 +22,8 @@ export class Refused extends Error {
 export const token = new Cell<string | null>(sessionStorage.getItem(TOKEN));
 /** Why nobody is signed in any more. */
 export const signedOutBy = new Cell<string>("");
+/** Why what is shown is old, and since when; undefined: it is not, or only since a moment ago. */
+export const away = new Cell<{ why: Refused; since: number } | undefined>(undefined);
 /** Counts changes of the engine; what is shown is asked for again. */
 export const changes = new Cell(0);
 
@@ -36,6 +38,21 @@ export function signOut(why = ""): void {
   known.clear();
   signedOutBy.set(why);
   token.set(null);
+}
+
+/** A token is good no more: whoever had it is told why, and what to do. */
+export function ended(bearer: string | null): void {
+  if (bearer !== null && bearer === token.value) signOut("You were signed out: a session ends after eight hours, with the token that opened it, and when the engine is started anew. Sign in to go on where you were.");
+}
+
+/** Why the engine refused, as it says it. */
+export function refusalOf(status: number, text: string): Refused {
+  try {
+    const { error } = JSON.parse(text) as ErrorBody;
+    return new Refused(error.message, error.hint, status);
+  } catch {
+    return new Refused(`the engine answered with status ${status}`, "see the engine's log", status);
+  }
 }
 
 /** Opens a session for the one-time code of a link. */
@@ -61,15 +78,7 @@ async function send(method: string, path: string, body: unknown, bearer: string 
     throw new Refused("the engine does not answer", "is it running? This page tries again by itself", 0);
   }
   if (answer.ok) return answer;
-  const text = await answer.text();
-  let refused: Refused;
-  try {
-    const { error } = JSON.parse(text) as ErrorBody;
-    refused = new Refused(error.message, error.hint, answer.status);
-  } catch {
-    refused = new Refused(`the engine answered with status ${answer.status}`, "", answer.status);
-  }
-  throw refused;
+  throw refusalOf(answer.status, await answer.text());
 }
 
 /** Asks the engine; a token that is good no more signs out. */
@@ -79,7 +88,7 @@ export async function ask<T>(method: string, path: string, body?: unknown): Prom
     const answer = await send(method, path, body, bearer);
     return (await answer.json()) as T;
   } catch (error) {
-    if (error instanceof Refused && error.status === 401 && bearer === token.value) signOut(error.message);
+    if (error instanceof Refused && error.status === 401) ended(bearer);
     throw error;
   }
 }
@@ -143,7 +152,10 @@ export function useAnswer<T>(path: string | null, everyMs = 0): Asked<T> {
       clearTimeout(timer);
     };
   }, [path, everyMs, change, round]);
-  return { data: held.current.data, error: held.current.error, reload: () => setRound((count) => count + 1) };
+  const { data, error } = held.current;
+  // The page says once that the engine does not answer.
+  const isSaid = error?.status === 0 && data !== undefined && away.value !== undefined;
+  return { data, error: isSaid ? undefined : error, reload: () => setRound((count) => count + 1) };
 }
 
 function remember(path: string, data: unknown): void {

@@ -1,9 +1,10 @@
 // The frame around the views: who is signed in, where to go, what has just happened.
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { ask, signOut, token } from "./api";
+import { ask, away, signOut, token } from "./api";
 import { useCell } from "./cell";
 import { follow, isFinal, jobs, live, status } from "./events";
+import { time } from "./format";
 import { learnWho, mayAdminister, mayAudit, maySurvey, mayUse, me } from "./me";
 import { link, route } from "./route";
 import { theme, toggleTheme } from "./theme";
@@ -67,6 +68,8 @@ export function App() {
   return secret ? <SignedIn key={secret} /> : <SignIn />;
 }
 
+const AGAIN_MS = 3000;
+
 function SignedIn() {
   const who = useCell(me);
   const [failure, setFailure] = useState<Error>();
@@ -79,12 +82,20 @@ function SignedIn() {
       me.set(undefined);
     };
   }, []);
+  useEffect(() => {
+    if (!failure) return;
+    const again = setTimeout(() => void learnWho().then(() => setFailure(undefined), setFailure), AGAIN_MS);
+    return () => clearTimeout(again);
+  }, [failure]);
   if (failure) {
     return (
       <main class="sign-in">
         <Failure of={failure} />
         <button type="button" onClick={() => location.reload()}>
           Try again
+        </button>{" "}
+        <button type="button" onClick={() => signOut()}>
+          Sign out
         </button>
       </main>
     );
@@ -111,10 +122,37 @@ function Frame() {
       </a>
       <Bar current={place?.name} />
       <main id="main" tabIndex={-1}>
-        {place ? place.view(object) : <Page title="Not found">There is no such view.</Page>}
+        <Away />
+        {place ? place.view(object) : <NotFound />}
       </main>
       <Dialogs />
       <Toasts />
+    </div>
+  );
+}
+
+function NotFound() {
+  return (
+    <Page title="Not found">
+      <p>
+        There is no such view. Go to the <a href={link("overview")}>overview</a>.
+      </p>
+    </Page>
+  );
+}
+
+/** Said above every view, as figures of an engine that does not answer look like those of one that does. */
+function Away() {
+  const gone = useCell(away);
+  return (
+    <div role="status">
+      {gone && (
+        <div class="away">
+          <strong>{gone.why.message}</strong>
+          <div>{gone.why.hint}</div>
+          <div>What is shown is as of {time(gone.since)}. This page tries again by itself.</div>
+        </div>
+      )}
     </div>
   );
 }

@@ -1,6 +1,6 @@
 // The stream of what changes: jobs, and the engine at a glance. A browser's own EventSource sends no token, so the
 // stream is read here.
-import { changes, signOut, token } from "./api";
+import { away, changes, ended, Refused, refusalOf, token } from "./api";
 import { Cell } from "./cell";
 import type { Job, Status, StreamEvent } from "./schema";
 
@@ -68,23 +68,30 @@ export function follow(): () => void {
       const unseen = new AbortController();
       const hide = () => document.hidden && unseen.abort();
       document.addEventListener("visibilitychange", hide);
+      let why: Refused | undefined;
       try {
         await seen();
         await read(bearer, AbortSignal.any([stop.signal, unseen.signal]), () => {
           if (tries > 0) changed();
           tries = 0;
         });
-      } catch {
-        // Tried again below; what fails for good is told by other requests.
+      } catch (error) {
+        // Tried again below. Only what the engine, or the way to it, answered is worth telling.
+        if (error instanceof Refused) why = error;
       }
       clearTimeout(soon);
       document.removeEventListener("visibilitychange", hide);
       live.set(false);
+      if (stop.signal.aborted) break;
+      if (why) away.set({ why, since: away.value?.since ?? Date.now() });
       await new Promise((done) => setTimeout(done, PAUSE_MS[Math.min(tries, PAUSE_MS.length - 1)]));
     }
   };
   void run();
-  return () => stop.abort();
+  return () => {
+    stop.abort();
+    away.set(undefined);
+  };
 }
 
 /** When the page is looked at. A browser has few connections to one host: tabs that nobody sees take none. */
@@ -100,11 +107,14 @@ async function read(bearer: string | null, signal: AbortSignal, opened: () => vo
     credentials: "omit",
     cache: "no-store",
     signal,
+  }).catch((error: Error) => {
+    throw signal.aborted ? error : new Refused("the engine does not answer", "see to it on its host: is it running, and what does its log end with?", 0);
   });
-  if (answer.status === 401) signOut("the session has ended");
-  if (!answer.ok || !answer.body) return;
+  if (answer.status === 401) ended(bearer);
+  if (!answer.ok || !answer.body) throw refusalOf(answer.status, await answer.text());
   opened();
   live.set(true);
+  away.set(undefined);
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
   for (;;) {

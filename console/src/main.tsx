@@ -4,6 +4,7 @@ import { App } from "./app";
 import { follow } from "./route";
 import { signInFailure } from "./views/sign-in";
 import "./style.css";
+import "./drawn.css";
 
 /** A link that signs in: the code leaves the address before anything else is done. */
 async function useLink(): Promise<void> {

@@ -1,8 +1,8 @@
 // Archives on their way between the engine and a file of the browser's host. They go on while other views are looked at.
-import { at, Refused, signOut, token } from "./api";
+import { at, ended as sessionEnded, Refused, refusalOf, token } from "./api";
 import { Cell } from "./cell";
 import { changed } from "./events";
-import type { ErrorBody, JobAccepted } from "./schema";
+import type { JobAccepted } from "./schema";
 
 export interface Transfer {
   key: number;
@@ -45,13 +45,8 @@ function ended(tell: (change: Partial<Transfer>) => void, failure: unknown, isCa
 }
 
 function refusal(status: number, text: string): Refused {
-  if (status === 401) signOut("the session has ended");
-  try {
-    const { error } = JSON.parse(text) as ErrorBody;
-    return new Refused(error.message, error.hint, status);
-  } catch {
-    return new Refused(`the engine answered with status ${status}`, "", status);
-  }
+  if (status === 401) sessionEnded(token.value);
+  return refusalOf(status, text);
 }
 
 const cutOff = (): Refused => new Refused("the archive was cut off", "see the engine's log; try again", 0);

@@ -14,6 +14,8 @@ interface Toast {
 
 const toasts = new Cell<Toast[]>([]);
 const LIFE_MS = 7000;
+/** What failed is read with care. */
+const BAD_LIFE_MS = 30_000;
 const NOTES_MAX = 160;
 let next = 1;
 /** Jobs of this page whose end is told. */
@@ -22,8 +24,10 @@ const own = new Set<string>();
 export function say(text: string, tone: Toast["tone"] = "quiet", job?: string): void {
   const toast: Toast = { key: next++, text, tone, ...(job ? { job } : {}) };
   toasts.set([...toasts.value.slice(-3), toast]);
-  setTimeout(() => toasts.set(toasts.value.filter((one) => one.key !== toast.key)), LIFE_MS);
+  setTimeout(() => drop(toast.key), tone === "bad" ? BAD_LIFE_MS : LIFE_MS);
 }
+
+const drop = (key: number): void => toasts.set(toasts.value.filter((one) => one.key !== key));
 
 /** Follows the job that a request began. */
 export async function begin(what: string, job: Promise<string>): Promise<string> {
@@ -70,6 +74,9 @@ export function Toasts() {
         <div key={toast.key} class={`toast ${toast.tone}`}>
           <span>{toast.text}</span>
           {toast.job && <a href={`#/jobs/${toast.job}`}>{toast.job}</a>}
+          <button type="button" class="close" onClick={() => drop(toast.key)} aria-label={`close: ${toast.text.slice(0, 40)}`}>
+            ×
+          </button>
         </div>
       ))}
     </div>

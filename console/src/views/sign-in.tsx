@@ -41,7 +41,7 @@ export function SignIn() {
             An administrator makes a token: <code>offshoot token create --user NAME</code>. It is kept until this tab is closed.
           </small>
         </div>
-        {why && !failure && <p role="status">{why}</p>}
+        {why && !failure && <p role="status" class="warn">{why}</p>}
         <Failure of={failure} />
         <button type="submit" class="primary" disabled={busy}>
           Sign in
