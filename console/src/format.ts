@@ -36,7 +36,7 @@ export function duration(ms: number | null | undefined): string {
 }
 
 /** As somebody types it. */
-export const asTyped = (ms: number): string => duration(ms).replaceAll(/(\d) (d|h|min|s|ms)/g, "$1$2");
+export const asTyped = (ms: number): string => (ms === 0 ? "0" : duration(ms)).replaceAll(/(\d) (d|h|min|s|ms)/g, "$1$2");
 
 /** Names and values in one line. */
 export const pairs = (of: Record<string, string> | undefined): string => Object.entries(of ?? {}).map(([key, value]) => `${key}=${value}`).join(", ");

@@ -100,7 +100,8 @@ export async function answer(page, title, fields, verb) {
   for (const [label, value] of Object.entries(fields)) {
     const field = dialog.getByLabel(label, { exact: true });
     const kind = await field.evaluate((element) => element.type);
-    if (kind.startsWith("select")) await field.selectOption(value);
+    if (kind === "fieldset") for (const one of value) await field.getByLabel(one, { exact: true }).check();
+    else if (kind.startsWith("select")) await field.selectOption(value);
     else if (kind === "checkbox") await field.setChecked(value);
     else await field.fill(value);
   }

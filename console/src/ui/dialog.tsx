@@ -1,6 +1,7 @@
 // Questions before something is done: one form for all of them.
 import type { ComponentChildren, TargetedSubmitEvent } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { Refused } from "../api";
 import { Cell, useCell } from "../cell";
 import { Failure } from "./basics";
 
@@ -63,6 +64,8 @@ function Form({ question }: { question: Question }) {
     setBusy(true);
     setFailure(undefined);
     try {
+      const open = question.fields?.find((field) => field.kind === "choices" && field.required && !values[field.name]);
+      if (open) throw new Refused(`nothing is chosen: ${open.label}`, "tick at least one", 400);
       const on = (name: string) => values[name] === "on";
       const file = (name: string) => data.getAll(name).find((one): one is File => one instanceof File && one.name !== "");
       await question.done(Object.assign(values, { on, file }) as Values);
@@ -128,13 +131,15 @@ function Input({ field }: { field: Field }) {
         );
       case "choices":
         return (
-          <select {...shared} multiple size={Math.min(6, field.choices?.length ?? 2)}>
+          <fieldset id={id} class="choices" aria-labelledby={`${id}-label`} aria-describedby={hint}>
+            {field.choices?.length === 0 && <small>there is none</small>}
             {field.choices?.map(([value, label]) => (
-              <option key={value} value={value} selected={text.split(",").includes(value)}>
-                {label}
-              </option>
+              <label key={value}>
+                <input type="checkbox" name={field.name} value={value} defaultChecked={text.split(",").includes(value)} />
+                <span>{label}</span>
+              </label>
             ))}
-          </select>
+          </fieldset>
         );
       case "lines":
         return <textarea {...shared} rows={field.rows ?? 10} spellcheck={false} defaultValue={text} />;
@@ -153,7 +158,13 @@ function Input({ field }: { field: Field }) {
   }
   return (
     <div class="field">
-      <label for={id}>{field.label}</label>
+      {field.kind === "choices" ? (
+        <span class="label" id={`${id}-label`}>
+          {field.label}
+        </span>
+      ) : (
+        <label for={id}>{field.label}</label>
+      )}
       {control()}
       {field.hint && <small id={hint}>{field.hint}</small>}
     </div>

@@ -1,5 +1,5 @@
 // A table that draws only the rows that are seen, so that ten thousand are as quick as ten.
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, TargetedMouseEvent } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 
 export interface Column<T> {
@@ -19,20 +19,29 @@ const MARGIN = 8;
 export function Table<T>({ label, rows, columns, rowKey, empty }: { label: string; rows: T[]; columns: Column<T>[]; rowKey: (row: T) => string; empty?: ComponentChildren }) {
   const box = useRef<HTMLDivElement>(null);
   const [range, setRange] = useState<[number, number]>([0, WHOLE]);
+  const [more, setMore] = useState(false);
   const whole = rows.length <= WHOLE;
   const look = () => {
     const element = box.current;
-    if (!element || whole) return;
+    if (!element) return;
+    setMore(element.scrollLeft + element.clientWidth < element.scrollWidth - 2);
+    if (whole) return;
     const from = Math.max(0, Math.floor(element.scrollTop / ROW) - MARGIN);
     const to = from + Math.ceil(element.clientHeight / ROW) + 2 * MARGIN;
     setRange((before) => (before[0] === from && before[1] === to ? before : [from, to]));
   };
-  useEffect(look, [rows.length, whole]);
+  useEffect(() => {
+    look();
+    if (!box.current) return;
+    const observer = new ResizeObserver(look);
+    observer.observe(box.current);
+    return () => observer.disconnect();
+  }, [rows.length, whole]);
   if (rows.length === 0) return <p class="empty">{empty ?? "nothing here"}</p>;
   const [from, to] = whole ? [0, rows.length] : [Math.min(range[0], rows.length), Math.min(range[1], rows.length)];
   const space = (count: number) => count > 0 && <tr aria-hidden="true" style={{ height: `${count * ROW}px` }} />;
   return (
-    <div class={whole ? "table" : "table long"} ref={box} onScroll={look} tabIndex={0} role="region" aria-label={label}>
+    <div class={`table ${whole ? "" : "long"} ${more ? "more" : ""}`} ref={box} onScroll={look} onMouseOver={tellCut} tabIndex={0} role="region" aria-label={label}>
       <table aria-rowcount={rows.length + 1}>
         <thead>
           <tr>
@@ -59,6 +68,13 @@ export function Table<T>({ label, rows, columns, rowKey, empty }: { label: strin
       </table>
     </div>
   );
+}
+
+/** What does not fit into its cell is told when it is pointed at. */
+function tellCut({ target }: TargetedMouseEvent<HTMLElement>): void {
+  const cell = (target as HTMLElement).closest<HTMLElement>("td");
+  const cut = cell?.querySelector<HTMLElement>(".tree > a, .tree > s") ?? cell;
+  if (cut && !cut.querySelector("[title]")) cut.title = cut.scrollWidth > cut.clientWidth ? cut.innerText : "";
 }
 
 const classes = (column: { wide?: boolean; figures?: boolean }): string =>

@@ -119,7 +119,7 @@ async function askCreate(): Promise<void> {
     verb: "Make",
     fields: [
       { name: "name", label: "Name", required: true, hint: "a-z, 0-9, _ and -, beginning with a letter" },
-      { name: "members", label: "dSources", kind: "choices", required: true, choices: dsources.map((one) => [one.name, one.name]), hint: "two or more: hold Ctrl" },
+      { name: "members", label: "dSources", kind: "choices", required: true, choices: dsources.map((one) => [one.name, one.name]), hint: "two or more" },
     ],
     done: async ({ name, members = "" }) => {
       await ask<Group>("POST", "groups", { name, members: members.split(",") });

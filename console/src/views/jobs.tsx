@@ -70,9 +70,9 @@ export function JobTable({ rows, place = "jobs" }: { rows: Job[]; place?: string
       empty="there is no job"
       columns={[
         { name: "Job", cell: (job) => <a href={link(place, job.id)}>{job.id}</a> },
+        { name: "State", cell: (job) => <State of={job.state} /> },
         { name: "What", cell: (job) => words(job.kind) },
         { name: "Of", cell: (job) => job.object },
-        { name: "State", cell: (job) => <State of={job.state} /> },
         { name: "Progress", cell: (job) => (isFinal(job) ? (job.error?.message ?? job.result) : <Progress of={job} />), wide: true },
         { name: "Began", cell: (job) => <Time at={job.started_at} />, wide: true },
         { name: "Took", cell: (job) => duration(took(job)), figures: true },

@@ -48,7 +48,7 @@ function Health({ of }: { of: Webhook }) {
     <>
       <State of={of.state} />
       {of.failures > 0 && (
-        <div>
+        <div class="why">
           {count(of.failures)} failures since <Time at={of.failing_since} />
           {of.error && `: ${of.error}`}
         </div>
