@@ -139,10 +139,10 @@ export function Figure({ name, value, more, href }: { name: string; value: Compo
 }
 
 /** How much of something is used. */
-export function Meter({ part, whole, label, scarce = false }: { part: number; whole: number; label: string; scarce?: boolean }) {
+export function Meter({ part, whole, label, scarce = false, kind = "" }: { part: number; whole: number; label: string; scarce?: boolean; kind?: string }) {
   const share = whole > 0 ? Math.min(1, part / whole) : 0;
   return (
-    <div class={`meter ${scarce && share > 0.9 ? "bad" : ""}`} role="meter" aria-label={label} aria-valuemin={0} aria-valuemax={100} aria-valuenow={Math.round(share * 100)}>
+    <div class={`meter ${kind} ${scarce && share > 0.9 ? "bad" : ""}`} title={label} role="meter" aria-label={label} aria-valuemin={0} aria-valuemax={100} aria-valuenow={Math.round(share * 100)}>
       <div style={{ width: `${share * 100}%` }} />
     </div>
   );

@@ -1,10 +1,10 @@
 import { useAnswer } from "../api";
 import { useCell } from "../cell";
 import { isFinal, jobs, status } from "../events";
-import { bytes, count, duration, percent, words } from "../format";
+import { ago, bytes, count, duration, percent, time, words } from "../format";
 import { maySurvey } from "../me";
 import { link } from "../route";
-import type { Dsource, DsourceList, Ledger, Status } from "../schema";
+import type { Dsource, DsourceList, Ledger, ReplicationList, Status, VdbList } from "../schema";
 import { Card, Empty, Facts, Failure, Figure, Meter, Page, State, Time } from "../ui/basics";
 import { CacheChart } from "./cache-chart";
 import { Progress } from "./jobs";
@@ -18,7 +18,7 @@ export function Overview() {
       <Failure of={error ?? dsources.error} />
       {now && (
         <>
-          <Health of={now} />
+          <Health of={now} dsources={dsources.data?.dsources ?? []} />
           <Figures of={now} dsources={dsources.data?.dsources} />
           <div class="columns">
             <Space of={now} />
@@ -42,9 +42,26 @@ export function Overview() {
   );
 }
 
-function Health({ of }: { of: Status }) {
+/** The page of what is wrong: a fault names its object, not what that is. */
+function useSubjects(some: boolean, dsources: Dsource[]): (name: string) => string | undefined {
+  const vdbs = useAnswer<VdbList>(some ? "vdbs" : null).data?.vdbs ?? [];
+  const profiles = useAnswer<ReplicationList>(some && maySurvey() ? "replication/profiles" : null).data?.replications ?? [];
+  return (name) => {
+    const has = (list: { name: string }[]) => list.some((one) => one.name === name);
+    if (name === "pool") return link("pool");
+    const place = has(dsources) ? "dsources" : has(vdbs) ? "vdbs" : has(profiles) ? "replication" : undefined;
+    return place && link(place, name);
+  };
+}
+
+function Health({ of, dsources }: { of: Status; dsources: Dsource[] }) {
   const faults = of.faults;
   const warnings = of.warnings ?? [];
+  const placeOf = useSubjects(faults.length + warnings.length > 0, dsources);
+  const subject = (name: string) => {
+    const place = placeOf(name);
+    return place ? <a href={place}>{name}</a> : name;
+  };
   if (faults.length === 0 && warnings.length === 0) {
     return (
       <p class="health good" role="status">
@@ -56,7 +73,7 @@ function Health({ of }: { of: Status }) {
     <ul class="health" aria-label="faults and warnings">
       {faults.map((fault) => (
         <li key={fault.object + fault.message} class="bad">
-          <strong>{fault.object}</strong>: {fault.message}
+          <strong>{subject(fault.object)}</strong>: {fault.message}
           <div>
             <b>Fix:</b> {fault.hint}
           </div>
@@ -67,8 +84,10 @@ function Health({ of }: { of: Status }) {
       ))}
       {warnings.map((warning) => (
         <li key={warning.object + warning.message} class="warn">
-          <strong>{warning.object}</strong>: {warning.message}
-          <div>{warning.hint}</div>
+          <strong>{subject(warning.object)}</strong>: {warning.message}
+          <div>
+            <b>Fix:</b> {warning.hint}
+          </div>
         </li>
       ))}
     </ul>
@@ -100,7 +119,7 @@ function Space({ of }: { of: Status }) {
           ["free", bytes(pool.free_bytes)],
           ["outside the pool", bytes(pool.logical_bytes)],
           ["compression", `${pool.compression_ratio.toFixed(2)} : 1`],
-          ["references to each block", pool.dedup_ratio.toFixed(2)],
+          ["deduplication", `${pool.dedup_ratio.toFixed(2)} references to each block`],
           ["saved by leaving out zeros", bytes(pool.zero_saved_bytes)],
         ]}
       />
@@ -163,7 +182,7 @@ function Work() {
               {words(job.kind)} of {job.object}
             </a>{" "}
             <State of={job.state} />
-            <span class="right">{isFinal(job) ? <Time at={job.ended_at} /> : <Progress of={job} />}</span>
+            <span class="right">{isFinal(job) ? <span title={time(job.ended_at)}>{ago(job.ended_at)}</span> : <Progress of={job} />}</span>
           </li>
         ))}
       </ul>

@@ -30,19 +30,7 @@ export function Pool() {
       {now && (
         <div class="columns">
           <Card title="Space">
-            <Meter part={now.used_bytes} whole={now.capacity_bytes} scarce label="space of the pool in use" />
-            <Facts
-              of={[
-                ["used", `${bytes(now.used_bytes)} of ${bytes(now.capacity_bytes)}`],
-                ["free", bytes(now.free_bytes)],
-                ["reachable", bytes(now.live_bytes)],
-                ["to be reclaimed", bytes(Math.max(0, now.used_bytes - now.live_bytes))],
-                ["outside the pool", bytes(now.logical_bytes)],
-                ["compression", `${now.compression_ratio.toFixed(2)} : 1`],
-                ["references to each block", now.dedup_ratio.toFixed(2)],
-                ["encrypted", now.encryption ? now.encryption.cipher : "no"],
-              ]}
-            />
+            <Fill of={now} />
           </Card>
           <Card title="Cache">
             <Meter part={now.cache.used_bytes} whole={now.cache.size_bytes} label="memory of the shared cache in use" />
@@ -59,6 +47,32 @@ export function Pool() {
       )}
       {ledger.data && <LedgerCard of={ledger.data} />}
     </Page>
+  );
+}
+
+/** How full the pool is, and how much of that only waits to be reclaimed. */
+function Fill({ of }: { of: PoolStatus }) {
+  const dead = Math.max(0, of.used_bytes - of.live_bytes);
+  return (
+    <>
+      <Meter part={of.used_bytes} whole={of.capacity_bytes} scarce label="space of the pool in use" />
+      <Facts
+        of={[
+          ["used", `${bytes(of.used_bytes)} of ${bytes(of.capacity_bytes)}`],
+          ["free", bytes(of.free_bytes)],
+          ["reachable", bytes(of.live_bytes)],
+          ["fragmentation", `${percent(of.used_bytes > 0 ? dead / of.used_bytes : 0)}: ${bytes(dead)} to be reclaimed`],
+          ["outside the pool", bytes(of.logical_bytes)],
+          ["compression", `${of.compression_ratio.toFixed(2)} : 1`],
+          ["deduplication", `${of.dedup_ratio.toFixed(2)} references to each block`],
+          ["encrypted", of.encryption ? of.encryption.cipher : "no"],
+        ]}
+      />
+      <Meter part={dead} whole={of.used_bytes} label="of what is used: to be reclaimed" kind="dead" />
+      <p class="legend">
+        of what is used: <span class="key dead" /> to be reclaimed <span class="key" /> reachable
+      </p>
+    </>
   );
 }
 
@@ -122,8 +136,8 @@ function LedgerCard({ of }: { of: Ledger }) {
         columns={[
           { name: "If deleted", cell: (one) => <input type="checkbox" checked={chosen.has(one.object)} onChange={() => toggle(one.object)} aria-label={`delete ${one.object}, as a question`} /> },
           { name: "Object", cell: (one) => <a href={link(`${one.kind}s`, one.object)}>{one.object}</a> },
-          { name: "Reaches", cell: (one) => bytes(one.stored_bytes), figures: true },
-          { name: "Alone", cell: (one) => bytes(one.exclusive_bytes), figures: true },
+          { name: "Reaches", cell: (one) => bytes(one.stored_bytes), figures: true, wide: true },
+          { name: "Alone", cell: (one) => bytes(one.exclusive_bytes), figures: true, wide: true },
           { name: "Shared", cell: (one) => bytes(one.shared_bytes), figures: true, wide: true },
           { name: "Its past", cell: (one) => bytes(one.pinned_bytes), figures: true, wide: true },
           { name: "Deletion frees", cell: (one) => bytes(one.freed_if_deleted_bytes), figures: true },

@@ -1,4 +1,5 @@
 // What objects hold alone, as areas: the squarified layout of Bruls, Huizing and van Wijk (2000).
+import { useEffect, useRef, useState } from "preact/hooks";
 import { bytes } from "../format";
 import { link } from "../route";
 import type { LedgerEntry } from "../schema";
@@ -51,12 +52,22 @@ function worst(row: { size: number }[], side: number, scale: number): number {
 }
 
 export function Treemap({ of }: { of: LedgerEntry[] }) {
-  const [width, height] = [1000, 180];
+  const box = useRef<HTMLDivElement>(null);
+  const [width, setWidth] = useState(1000);
+  const height = 180;
   const areas = layout(of, width, height);
+  useEffect(() => {
+    const element = box.current;
+    if (!element) return;
+    // Areas are near to squares only if they are laid out for the width that there is.
+    const observer = new ResizeObserver(() => setWidth(Math.max(80, element.clientWidth)));
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, [areas.length === 0]);
   if (areas.length === 0) return null;
   return (
     <>
-      <div class="treemap">
+      <div class="treemap" ref={box}>
         {areas.map(({ entry, size, x, y, w, h }) => (
           <a
             key={`${entry.kind} ${entry.object}`}
@@ -65,9 +76,7 @@ export function Treemap({ of }: { of: LedgerEntry[] }) {
             title={`${entry.object}: ${bytes(size)}`}
             style={{ left: `${(x / width) * 100}%`, top: `${(y / height) * 100}%`, width: `${(w / width) * 100}%`, height: `${(h / height) * 100}%` }}
           >
-            <span>
-              {entry.object} {bytes(size)}
-            </span>
+            <span>{entry.object}</span> <span>{bytes(size)}</span>
           </a>
         ))}
       </div>
