@@ -12,7 +12,8 @@ export interface Transfer {
   /** Of an export nobody knows it before its end. */
   total: number | null;
   begun: number;
-  state: "running" | "done" | "failed" | "cancelled";
+  /** Waiting: those before it are not there yet. */
+  state: "waiting" | "running" | "done" | "failed" | "cancelled";
   error?: Error;
   job?: string;
   stop: () => void;
@@ -26,15 +27,18 @@ const SHOWN_MS = 250;
 const KEPT_MAX = 10;
 let next = 1;
 
+export const isOnItsWay = ({ state }: Transfer): boolean => state === "waiting" || state === "running";
+
 /** Ends what is on its way: whoever signs in next sees nothing of it. */
 export function forgetTransfers(): void {
-  for (const one of transfers.value) if (one.state === "running") one.stop();
+  for (const one of transfers.value) if (isOnItsWay(one)) one.stop();
   transfers.set([]);
 }
 
-function begin(what: string, total: number | null, stop: () => void): (change: Partial<Transfer>) => void {
+function begin(what: string, total: number | null, stop: () => void, state: Transfer["state"] = "running"): (change: Partial<Transfer>) => void {
   const key = next++;
-  transfers.set([{ key, what, bytes: 0, total, begun: Date.now(), state: "running", stop }, ...transfers.value.slice(0, KEPT_MAX - 1)]);
+  const kept = transfers.value.filter((one, place) => isOnItsWay(one) || place < KEPT_MAX - 1);
+  transfers.set([{ key, what, bytes: 0, total, begun: Date.now(), state, stop }, ...kept]);
   return (change) => transfers.set(transfers.value.map((one) => (one.key === key ? { ...one, ...change } : one)));
 }
 
@@ -51,10 +55,25 @@ function refusal(status: number, text: string): Refused {
 
 const cutOff = (): Refused => new Refused("the archive was cut off", "see the engine's log; try again", 0);
 
-/** Asks for the archive of a dSource or VDB, and has the browser save it when it is whole. */
-export async function exportArchive(name: string, plain: boolean): Promise<void> {
-  const stop = new AbortController();
-  const tell = begin(`export of ${name}`, null, () => stop.abort());
+/** Asks for archives of dSources and VDBs one after the other, so that the browser holds one at a time. */
+export async function exportArchives(names: string[], plain: boolean): Promise<void> {
+  const all = names.map((name): Export => {
+    const stop = new AbortController();
+    const tell = begin(`export of ${name}`, null, () => (stop.abort(), tell({ state: "cancelled" })), "waiting");
+    return { name, stop, tell };
+  });
+  for (const one of all) if (!one.stop.signal.aborted) await exportArchive(one, plain);
+}
+
+interface Export {
+  name: string;
+  stop: AbortController;
+  tell: (change: Partial<Transfer>) => void;
+}
+
+/** Asks for an archive, and has the browser save it when it is whole. */
+async function exportArchive({ name, stop, tell }: Export, plain: boolean): Promise<void> {
+  tell({ state: "running", begun: Date.now() });
   try {
     const answer = await fetch(`/api/v1/${at(ARCHIVES, name)}${plain ? "?plain=true" : ""}`, {
       headers: { Authorization: `Bearer ${token.value}` },

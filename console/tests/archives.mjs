@@ -8,9 +8,11 @@ export async function archives(page) {
   await visit(page, "replication", "Replication");
   const card = page.getByRole("region", { name: "Archives", exact: true });
   await cancelled(page, card);
+  // From the dSource's own page, which has it ticked already.
+  await visit(page, "dsources/shop", "shop");
   await click(page, "Export…");
   const coming = page.waitForEvent("download");
-  await answer(page, "Export an archive", { What: "shop" }, "Export");
+  await answer(page, "Export archives", {}, "Export");
   const download = await coming;
   check(download.suggestedFilename() === "shop.offshoot", download.suggestedFilename());
   await card.getByRole("row", { name: /^export of shop done .*MiB of .*MiB/ }).waitFor();
@@ -26,11 +28,14 @@ export async function archives(page) {
   await other.browser.close();
 }
 
-/** One that does not come is given up. */
+/** One that does not come is given up, and so is one that waits for it. */
 async function cancelled(page, card) {
   await page.route("**/api/v1/replication/archives/shop", () => undefined);
   await click(page, "Export…");
-  await answer(page, "Export an archive", { What: "shop" }, "Export");
+  await answer(page, "Export archives", { What: ["shop, a dSource", "dev, a VDB: its snapshots that are ready"] }, "Export");
+  await card.getByRole("row", { name: /^export of dev waiting / }).waitFor();
+  await card.getByRole("button", { name: "cancel the export of dev" }).click();
+  await card.getByRole("row", { name: /^export of dev cancelled / }).waitFor();
   await card.getByRole("button", { name: "cancel the export of shop" }).click();
   await card.getByRole("row", { name: /^export of shop cancelled / }).waitFor();
   await page.unrouteAll({ behavior: "ignoreErrors" });

@@ -48,11 +48,22 @@ async function profile(page) {
   await click(page, "Resume");
   await page.locator("header.page .state", { hasText: "waiting" }).waitFor();
   await accessible(page, "a profile");
+  await carried(page);
   await visit(page, "replication", "Replication");
   await page.getByRole("region", { name: "Sent", exact: true }).getByRole("row", { name: /^nightly east waiting / }).waitFor();
   const drawn = page.getByRole("region", { name: "Who sends to whom" });
   await drawn.getByText("this engine sends to").waitFor();
   await accessible(page, "an engine that sends");
+}
+
+/** What it sends can be carried there, too. */
+async function carried(page) {
+  await click(page, "Export…");
+  const dialog = page.getByRole("dialog", { name: "Export archives" });
+  await dialog.waitFor();
+  const ticked = await dialog.locator("fieldset input:checked").evaluateAll((all) => all.map((one) => one.value));
+  check(String(ticked.sort()) === "dev,shop", `what it sends is ticked: ${ticked}`);
+  await dialog.getByRole("button", { name: "Cancel" }).click();
 }
 
 async function takenOver(other) {
@@ -79,6 +90,12 @@ async function afterwards(page) {
   await visit(page, "replication/nightly", "nightly");
   await click(page, "Run");
   await page.getByText("was taken over").first().waitFor();
+  // What is wrong is said with its fix, and leads to where it is.
+  await visit(page, "overview", "Overview");
+  const fault = page.getByRole("list", { name: "faults and warnings" }).getByRole("listitem").filter({ hasText: "was taken over" });
+  await fault.getByText("Fix:").waitFor();
+  await fault.getByRole("link", { name: "nightly" }).click();
+  await page.getByRole("heading", { level: 1, name: "nightly" }).waitFor();
   await click(page, "Delete…");
   await answer(page, "Delete nightly", {}, "Delete");
   await page.getByText("nothing is sent to another engine").waitFor();

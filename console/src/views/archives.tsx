@@ -3,13 +3,14 @@ import { get } from "../api";
 import { useCell } from "../cell";
 import { bytes, percent } from "../format";
 import { mayAdminister } from "../me";
-import { link } from "../route";
+import { go, link } from "../route";
 import type { DsourceList, VdbList } from "../schema";
 import { Card, Failure, State } from "../ui/basics";
 import { question } from "../ui/dialog";
 import { Table } from "../ui/table";
 import { attempt } from "../ui/toasts";
-import { exportArchive, importArchive, type Transfer, transfers } from "../transfers";
+import { exportArchives, importArchive, isOnItsWay, type Transfer, transfers } from "../transfers";
+import { isCopy } from "./received";
 import { wrong } from "./wrong";
 
 export function Archives() {
@@ -17,7 +18,7 @@ export function Archives() {
   if (!mayAdminister()) return null;
   const actions = (
     <span class="buttons">
-      <button type="button" onClick={() => attempt(askExport)}>
+      <button type="button" onClick={() => attempt(() => askExport())}>
         Export…
       </button>
       <button type="button" onClick={askImport}>
@@ -40,7 +41,7 @@ export function Archives() {
             { name: "State", cell: (one) => <State of={one.state} /> },
             { name: "How far", cell: howFar },
             { name: "Job", cell: (one) => one.job && <a href={link("jobs", one.job)}>{one.job}</a> },
-            { name: "Actions", cell: (one) => one.state === "running" && <Cancel of={one} /> },
+            { name: "Actions", cell: (one) => isOnItsWay(one) && <Cancel of={one} /> },
           ]}
         />
       )}
@@ -58,18 +59,23 @@ function Cancel({ of }: { of: Transfer }) {
 
 const howFar = ({ bytes: gone, total }: Transfer): string => (total ? `${bytes(gone)} of ${bytes(total)}, ${percent(gone / total)}` : bytes(gone));
 
-async function askExport(): Promise<void> {
+/** Asks for what is to be exported; `chosen` is ticked already, null: all of this engine's own. */
+export async function askExport(chosen: string[] | null = []): Promise<void> {
   const [{ dsources }, { vdbs }] = await Promise.all([get<DsourceList>("dsources"), get<VdbList>("vdbs")]);
   const objects = [...dsources.map((one): [string, string] => [one.name, `${one.name}, a dSource`]), ...vdbs.map((one): [string, string] => [one.name, `${one.name}, a VDB: its snapshots that are ready`])];
+  const own = [...dsources.filter((one) => !isCopy(one)), ...vdbs].map((one) => one.name);
   question({
-    title: "Export an archive",
-    text: "The browser saves it when it is whole. Whoever can read it can read the database; passwords that the engine keeps are not in it.",
+    title: "Export archives",
+    text: "An archive of each; the browser saves it when it is whole, one after the other. Whoever can read one can read the database; passwords that the engine keeps are not in them.",
     verb: "Export",
     fields: [
-      { name: "name", label: "What", kind: "choice", choices: objects },
+      { name: "names", label: "What", kind: "choices", required: true, choices: objects, value: (chosen ?? own).join(",") },
       { name: "plain", label: "Also from an encrypted pool: the archive is not encrypted", kind: "check" },
     ],
-    done: async (values) => void exportArchive(values["name"] as string, values.on("plain")),
+    done: async (values) => {
+      void exportArchives((values["names"] as string).split(","), values.on("plain"));
+      go("replication");
+    },
   });
 }
 

@@ -9,6 +9,7 @@ import { Card, Facts, Failure, Page, State, Time } from "../ui/basics";
 import { question } from "../ui/dialog";
 import { Table } from "../ui/table";
 import { attempt, run, say } from "../ui/toasts";
+import { askExport } from "./archives";
 
 const path = (name: string, rest = ""): string => at("replication/profiles", name, rest);
 
@@ -90,7 +91,7 @@ function Runs({ of }: { of: ReplicationRun[] }) {
       columns={[
         { name: "Began", cell: (one) => <Time at={one.started_at} /> },
         { name: "Took", cell: (one) => duration(Date.parse(one.ended_at) - Date.parse(one.started_at)), figures: true },
-        { name: "Outcome", cell: (one) => one.error?.message ?? (one.resumed ? "done, after it was cut" : "done") },
+        { name: "Outcome", cell: (one) => one.error ? <a href={link("jobs", one.job)}>{one.error.message}</a> : (one.resumed ? "done, after it was cut" : "done") },
         { name: "Objects", cell: (one) => count(one.objects), figures: true, wide: true },
         { name: "Sent", cell: (one) => bytes(one.sent_bytes), figures: true },
         { name: "Lacked", cell: (one) => bytes(one.changed_unique_bytes), figures: true, wide: true },
@@ -100,7 +101,7 @@ function Runs({ of }: { of: ReplicationRun[] }) {
   );
 }
 
-function Actions({ of: { name, peer, state } }: { of: Replication }) {
+function Actions({ of: { name, peer, state, include } }: { of: Replication }) {
   const turn = (verb: "pause" | "resume") =>
     attempt(async () => {
       await ask<Replication>("POST", path(name, `/${verb}`));
@@ -141,9 +142,14 @@ function Actions({ of: { name, peer, state } }: { of: Replication }) {
         </>
       )}
       {mayAdminister() && (
-        <button type="button" class="danger" onClick={remove}>
-          Delete…
-        </button>
+        <>
+          <button type="button" onClick={() => attempt(() => askExport(include ?? null))} title="as archives, to be carried there">
+            Export…
+          </button>
+          <button type="button" class="danger" onClick={remove}>
+            Delete…
+          </button>
+        </>
       )}
     </span>
   );
