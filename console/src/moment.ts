@@ -6,6 +6,9 @@ const UNITS: Record<string, number> = { s: 1000, sec: 1000, second: 1000, m: 60_
 
 export const MOMENT_FORMS = "14:03:27 · yesterday 14:03 · 2026-11-21 14:03:27.5 · -10min · 2h ago · 0/3A2B1C0 · xid 742 · latest";
 
+/** A VDB keeps no log of its own: it opens at what was kept of it. */
+export const MARK_FORMS = "snapshot-12 · the name of a bookmark · latest";
+
 export interface Picked {
   moment: Moment;
   /** As people read it. */

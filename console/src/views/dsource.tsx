@@ -7,7 +7,8 @@ import { go, link } from "../route";
 import type { BookmarkList, Dsource, TimeflowList, VdbList } from "../schema";
 import { Card, Facts, Failure, Page, State, Time, Warnings } from "../ui/basics";
 import { question } from "../ui/dialog";
-import { begin, run } from "../ui/toasts";
+import { attempt, begin, run } from "../ui/toasts";
+import { askExport } from "./archives";
 import { askBisect } from "./bisect";
 import { askDiff } from "./diff-ask";
 import { askBookmark, askProvision } from "./provision";
@@ -28,31 +29,38 @@ export function DsourceView({ name }: { name: string }) {
     <Page title={name} lead={one && <State of={one.state} />} actions={one && <Actions of={one} />}>
       <Failure of={dsource.error ?? flows.error} />
       <Failure of={one?.error} />
-      <Card
-        title="Time line"
-        actions={
-          mayUse() && (
-            <span class="buttons">
-              <button type="button" onClick={() => askBookmark(name, picked)}>
-                Bookmark
-              </button>
-              {one && one.state !== "masked" && (
-                <button type="button" onClick={() => askBisect(name, picked)} title="finds the commit that changed the answer to a query">
-                  Bisect…
+      {!one && dsource.error && (
+        <p>
+          <a href={link("dsources")}>All dSources</a>
+        </p>
+      )}
+      {one && (
+        <Card
+          title="Time line"
+          actions={
+            mayUse() && (
+              <span class="buttons">
+                <button type="button" onClick={() => askBookmark(name, picked)}>
+                  Bookmark
                 </button>
-              )}
-              <button type="button" onClick={() => void askDiff({ object: name, picked }, { object: name, picked: latest })} title="shows what differs between two states">
-                Compare…
-              </button>
-              <button type="button" class="primary" onClick={() => void askProvision(name, picked)}>
-                Provision…
-              </button>
-            </span>
-          )
-        }
-      >
-        {flows.data && <Timeline flows={flows.data} bookmarks={own} picked={picked} onPick={setPicked} />}
-      </Card>
+                {one.state !== "masked" && (
+                  <button type="button" onClick={() => askBisect(name, picked)} title="finds the commit that changed the answer to a query">
+                    Bisect…
+                  </button>
+                )}
+                <button type="button" onClick={() => void askDiff({ object: name, picked }, { object: name, picked: latest })} title="shows what differs between two states">
+                  Compare…
+                </button>
+                <button type="button" class="primary" onClick={() => void askProvision(name, picked)}>
+                  Provision…
+                </button>
+              </span>
+            )
+          }
+        >
+          {flows.data && <Timeline flows={flows.data} bookmarks={own} picked={picked} onPick={setPicked} />}
+        </Card>
+      )}
       {one && (
         <div class="columns">
           <Card title="Source">
@@ -93,7 +101,7 @@ export function DsourceView({ name }: { name: string }) {
 function Actions({ of }: { of: Dsource }) {
   const { name, state } = of;
   const path = (verb: string) => at("dsources", name, `/${verb}`);
-  if (state === "masked" || state === "replica") return mayAdminister() ? <Unlink name={name} /> : null;
+  if (state === "masked" || state === "replica") return mayAdminister() ? <Administer name={name} /> : null;
   return (
     <span class="buttons">
       {mayOperate() && (
@@ -117,9 +125,20 @@ function Actions({ of }: { of: Dsource }) {
           <button type="button" onClick={() => askSet(of)}>
             Set source…
           </button>
-          <Unlink name={name} />
+          <Administer name={name} />
         </>
       )}
+    </span>
+  );
+}
+
+function Administer({ name }: { name: string }) {
+  return (
+    <span class="buttons">
+      <button type="button" onClick={() => attempt(() => askExport([name]))} title="as an archive, to be kept or carried to another engine">
+        Export…
+      </button>
+      <Unlink name={name} />
     </span>
   );
 }

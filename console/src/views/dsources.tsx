@@ -28,7 +28,7 @@ export function Dsources() {
           label="dSources"
           rows={rows}
           rowKey={(one) => one.id}
-          empty="there is no dSource"
+          empty={filter ? "no name has this in it" : "there is no dSource; Link a source copies a database and follows it"}
           columns={[
             { name: "Name", cell: (one) => <a href={link("dsources", one.name)}>{one.name}</a> },
             { name: "State", cell: (one) => <State of={one.state} /> },

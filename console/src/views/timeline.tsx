@@ -3,14 +3,14 @@ import type { TargetedPointerEvent, TargetedSubmitEvent } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useCell } from "../cell";
 import { duration, time } from "../format";
-import { atTime, latest, MOMENT_FORMS, type Picked } from "../moment";
+import { atTime, latest, MARK_FORMS, MOMENT_FORMS, type Picked } from "../moment";
 import type { Bookmark, TimeflowList } from "../schema";
 import { theme } from "../theme";
 import { Failure } from "../ui/basics";
 import { CommitChart } from "./commit-chart";
 import { draw, HEIGHT, type View } from "./timeline-draw";
 import { historyOf, nearest, opens, type History, type Mark } from "./timeline-model";
-import { momentOf } from "./typed";
+import { markOf, momentOf } from "./typed";
 
 interface Props {
   flows: TimeflowList;
@@ -48,14 +48,36 @@ export function Timeline({ flows, bookmarks, picked, onPick }: Props) {
             <span class="key range" /> every moment opens <span class="key gap" /> gap
           </>
         )}
+        {history.starts.length > 0 && (
+          <>
+            {" "}
+            <span class="key start" /> {anyMoment ? "copied anew" : "rewound or refreshed"}
+          </>
+        )}
       </p>
-      <Typed bookmarks={bookmarks} onPick={onPick} />
+      <Gaps of={history} />
+      <Typed bookmarks={bookmarks} onPick={onPick} anyMoment={anyMoment} />
       <Steps history={history} at={ms} onPick={onPick} />
       <p class="picked" role="status">
         Picked: <strong>{picked.label}</strong>
+        {!anyMoment && picked === latest && " – pick a snapshot or bookmark to rewind to it"}
         {picked.moment.kind === "at" && anyMoment && ms !== null && !opens(history, ms) && ms < history.to && " – no moment opens here"}
       </p>
     </div>
+  );
+}
+
+const GAPS_SHOWN = 3;
+
+/** Gaps in words: the line alone tells them only to those who see it. */
+function Gaps({ of: { gaps } }: { of: History }) {
+  if (gaps.length === 0) return null;
+  const shown = gaps.slice(-GAPS_SHOWN).map(({ from, to }) => `${time(from)} – ${time(to)} (${duration(to - from)})`);
+  return (
+    <p class="legend">
+      No moment opens in {gaps.length === 1 ? "a gap" : `${gaps.length} gaps`}, whose log the source no longer had: {gaps.length > GAPS_SHOWN && "… "}
+      {shown.join(", ")}
+    </p>
   );
 }
 
@@ -226,13 +248,13 @@ function Steps({ history, at, onPick }: { history: History; at: number | null; o
   );
 }
 
-function Typed({ bookmarks, onPick }: { bookmarks: Bookmark[]; onPick: (picked: Picked) => void }) {
+function Typed({ bookmarks, onPick, anyMoment }: { bookmarks: Bookmark[]; onPick: (picked: Picked) => void; anyMoment: boolean }) {
   const [failure, setFailure] = useState<Error>();
   const submit = (event: TargetedSubmitEvent<HTMLFormElement>) => {
     event.preventDefault();
     const typed = String(new FormData(event.currentTarget).get("moment"));
     try {
-      onPick(momentOf(typed, bookmarks.map((one) => one.name)));
+      onPick((anyMoment ? momentOf : markOf)(typed, bookmarks.map((one) => one.name)));
       setFailure(undefined);
     } catch (error) {
       setFailure(error as Error);
@@ -241,9 +263,9 @@ function Typed({ bookmarks, onPick }: { bookmarks: Bookmark[]; onPick: (picked: 
   return (
     <form class="typed" onSubmit={submit}>
       <label for="moment">Moment</label>
-      <input id="moment" name="moment" required autocomplete="off" spellcheck={false} placeholder="yesterday 14:03" aria-describedby="moment-forms" />
+      <input id="moment" name="moment" required autocomplete="off" spellcheck={false} placeholder={anyMoment ? "yesterday 14:03" : "snapshot-12"} aria-describedby="moment-forms" />
       <button type="submit">Pick</button>
-      <small id="moment-forms">{MOMENT_FORMS}</small>
+      <small id="moment-forms">{anyMoment ? MOMENT_FORMS : MARK_FORMS}</small>
       <Failure of={failure} />
     </form>
   );

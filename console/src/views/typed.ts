@@ -1,7 +1,7 @@
 // What is typed in dialogs, as the engine takes it; what cannot be taken is said with its forms.
 import { get } from "../api";
 import { parseDuration, parseSize } from "../format";
-import { MOMENT_FORMS, parseMoment, type Picked } from "../moment";
+import { MARK_FORMS, MOMENT_FORMS, parseMoment, type Picked } from "../moment";
 import type { BookmarkList } from "../schema";
 import { wrong } from "./wrong";
 
@@ -39,7 +39,14 @@ export function momentOf(text: string, bookmarks: string[]): Picked {
   return picked;
 }
 
-/** The same, by the bookmarks that there are. */
+/** A moment of a VDB's own history. */
+export function markOf(text: string, bookmarks: string[]): Picked {
+  const picked = parseMoment(text, bookmarks);
+  if (!picked || !["snapshot", "bookmark", "latest"].includes(picked.moment.kind)) throw wrong("a VDB opens at its snapshots and bookmarks alone", `write one of: ${MARK_FORMS}`);
+  return picked;
+}
+
+/** A moment, by the bookmarks that there are. */
 export async function typedMoment(text: string | undefined): Promise<Picked> {
   const { bookmarks } = await get<BookmarkList>("bookmarks");
   return momentOf(text ?? "", bookmarks.map((one) => one.name));

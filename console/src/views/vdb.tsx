@@ -30,7 +30,7 @@ export function VdbView({ name }: { name: string }) {
   return (
     <Page title={name} lead={one && <State of={one.state} />} actions={one && mayUse() && <Actions of={one} />}>
       <Failure of={vdbs.error ?? flows.error} />
-      {vdbs.data && !one && <p class="empty">There is no VDB of this name. A job that makes it may be under way: see Jobs.</p>}
+      {vdbs.data && !one && <NoVdb />}
       <Failure of={one?.error} />
       <Warnings of={one?.warnings} />
       {one && (
@@ -50,6 +50,14 @@ export function VdbView({ name }: { name: string }) {
         </Card>
       )}
     </Page>
+  );
+}
+
+function NoVdb() {
+  return (
+    <p class="empty">
+      There is no VDB of this name. A job that makes it may be under way: see <a href={link("jobs")}>jobs</a>, or <a href={link("vdbs")}>all VDBs</a>.
+    </p>
   );
 }
 
@@ -171,12 +179,12 @@ function Actions({ of }: { of: Vdb }) {
       <button type="button" onClick={() => askRefresh(name, of.parent)}>
         Refresh…
       </button>
-      <button type="button" onClick={() => run(`undo of ${name}`, post("rewind", { to: { kind: "undo" } }))} title="goes back to before the last rewind or refresh">
-        Undo
+      <button type="button" onClick={() => askUndo(name)} title="goes back to before the last rewind or refresh">
+        Undo…
       </button>
       {state === "running" && (
-        <button type="button" onClick={() => run(`new password of ${name}`, post("reset-password"))}>
-          New password
+        <button type="button" onClick={() => askPassword(name)}>
+          New password…
         </button>
       )}
       {mayOperate() && (
@@ -189,6 +197,24 @@ function Actions({ of }: { of: Vdb }) {
       </button>
     </span>
   );
+}
+
+function askUndo(name: string): void {
+  question({
+    title: `Undo on ${name}`,
+    text: "It holds again what it held before its last rewind or refresh, under the same name, port and password.",
+    verb: "Undo",
+    done: () => begin(`undo of ${name}`, start("POST", at("vdbs", name, "/rewind"), { to: { kind: "undo" } })),
+  });
+}
+
+function askPassword(name: string): void {
+  question({
+    title: `New password for ${name}`,
+    text: "Connect strings that were copied before are no good any more; copy them again. Sessions that are open go on.",
+    verb: "Make",
+    done: () => begin(`new password of ${name}`, start("POST", at("vdbs", name, "/reset-password"))),
+  });
 }
 
 /** The moment of the parent that it was made of. */

@@ -85,7 +85,7 @@ export function Vdbs() {
           label="VDBs by parent"
           rows={rows}
           rowKey={(row) => row.key}
-          empty="there is neither a dSource nor a VDB"
+          empty={filter ? "no name has this in it" : <>there is no VDB; link a source under <a href={link("dsources")}>dSources</a>, then provision from it</>}
           columns={[
             { name: "Name", cell: (row) => <Name of={row} isClosed={closed.has(row.key)} onToggle={() => toggle(row.key)} /> },
             { name: "State", cell: (row) => (row.vdb || row.dsource ? <State of={(row.vdb ?? row.dsource)!.state} /> : "deleted") },
