@@ -3,6 +3,7 @@
 import { accessible, answer, answered, check, click, jobDone, offshoot, open, picture, psql, signIn, signInBy, until, visit } from "./page.mjs";
 import { scale } from "./scale.mjs";
 import { archives } from "./archives.mjs";
+import { away, deadEnds, narrow, theme } from "./away.mjs";
 import { replication } from "./engines.mjs";
 import { roles } from "./roles.mjs";
 import { bisect, diff, prices } from "./searches.mjs";
@@ -46,6 +47,8 @@ async function overview() {
   await page.locator(".figure", { hasText: "dSources" }).getByText("1", { exact: true }).waitFor();
   await page.getByRole("region", { name: "Space" }).getByText("compression").waitFor();
   await page.getByRole("region", { name: "Space by object" }).getByRole("link", { name: "shop", exact: true }).waitFor();
+  await page.getByRole("region", { name: "Cache", exact: true }).getByText(/ % of .* reads/).waitFor();
+  await page.getByRole("region", { name: "How far dSources are" }).getByText(/ behind$/).waitFor();
   await accessible(page, "overview");
 }
 
@@ -84,6 +87,8 @@ async function typedMoments(earlier) {
   await page.getByText("names no moment").waitFor();
   await type("xid 742");
   await picked("transaction 742");
+  await type("yesterday 14:03");
+  await picked(/\d{4}-\d\d-\d\d 14:03:00 – no moment opens here/);
   const { lsn } = offshoot("dsource", "show", "shop").synced_to;
   await type(lsn);
   await picked(`log position ${lsn}`);
@@ -105,11 +110,33 @@ async function typedMoments(earlier) {
   await click(page, "Bookmark");
   await answer(page, "Bookmark on shop", { Name: "before" }, "Create");
   await jobDone("bookmark_create");
+  await until("a bookmark is known by its name", async () => {
+    await type("before");
+    return (await page.locator(".picked", { hasText: "bookmark before" }).count()) > 0;
+  });
+  await gaps();
   await visit(page, "bookmarks", "Bookmarks");
   await page.getByRole("cell", { name: "before", exact: true }).waitFor();
   await page.getByRole("button", { name: "provision from before" }).click();
   await answer(page, "Provision from shop", { Name: "marked" }, "Provision");
   await vdbRuns("marked");
+}
+
+/** Where the source no longer had its log: the line says so in words, too. */
+async function gaps() {
+  const ago = (seconds) => ({ time: new Date(Date.now() - seconds * 1000).toISOString(), lsn: "0/1" });
+  await page.route("**/api/v1/timeflows/shop", async (route) => {
+    const answer = await (await route.fetch()).json();
+    const [first, ...more] = answer.timeflows;
+    const ranges = [{ ...first.ranges[0], from: ago(900), to: ago(600) }, { ...first.ranges[0], from: ago(300), to: ago(0) }];
+    await route.fulfill({ json: { ...answer, timeflows: [{ ...first, ranges, gaps: [{ from: ago(600), to: ago(300) }] }, ...more] } });
+  });
+  await page.reload();
+  await page.getByText("No moment opens in a gap").waitFor();
+  await page.getByLabel("Moment", { exact: true }).fill("-450s");
+  await click(page, "Pick");
+  await page.locator(".picked", { hasText: "no moment opens here" }).waitFor();
+  await page.unrouteAll({ behavior: "ignoreErrors" });
 }
 
 async function aVdbsLife() {
@@ -119,6 +146,11 @@ async function aVdbsLife() {
   await click(page, "Take a snapshot");
   await jobDone("snapshot_take", "shop-1");
   query("create table lost as select 1 as one");
+  // It opens at what was kept of it alone.
+  await page.locator(".picked", { hasText: "pick a snapshot or bookmark" }).waitFor();
+  await page.getByLabel("Moment", { exact: true }).fill("-1min");
+  await click(page, "Pick");
+  await page.getByRole("alert").getByText("at its snapshots and bookmarks alone").waitFor();
   // The one snapshot of it is picked by its button.
   await page.getByRole("button", { name: "← Previous snapshot" }).click();
   await page.locator(".picked", { hasText: "snapshot-" }).waitFor();
@@ -129,7 +161,8 @@ async function aVdbsLife() {
   await answer(page, "Rewind shop-1", {}, "Rewind");
   await jobDone("vdb_rewind", "shop-1");
   check(query("select to_regclass('kept') is not null, to_regclass('lost') is null") === "t|t", "it went back");
-  await click(page, "Undo");
+  await click(page, "Undo…");
+  await answer(page, "Undo on shop-1", {}, "Undo");
   await until("the rewind is undone", () => answered(() => query("select to_regclass('lost') is not null") === "t"));
   await vdbRuns("shop-1");
   await visit(page, "vdbs/shop-1", "shop-1");
@@ -142,7 +175,8 @@ async function aVdbsLife() {
   await click(page, "Start");
   await vdbRuns("shop-1");
   const before = offshoot("vdb", "show", "shop-1").uri;
-  await click(page, "New password");
+  await click(page, "New password…");
+  await answer(page, "New password for shop-1", {}, "Make");
   await until("the password is another", () => offshoot("vdb", "show", "shop-1").uri !== before);
   await click(page, "Refresh…");
   await answer(page, "Refresh shop-1", { Moment: "latest" }, "Refresh");
@@ -176,6 +210,9 @@ async function tree() {
 
 async function jobsLive() {
   await visit(page, "pool", "Pool");
+  const space = page.getByRole("region", { name: "Space", exact: true });
+  for (const text of [/ of .*iB$/, / % *: .* to be reclaimed$/, /references to each block$/]) await space.getByText(text).first().waitFor();
+  await page.locator(".treemap").getByRole("link", { name: /^shop .*B$/ }).waitFor();
   await page.getByRole("region", { name: "Ledger" }).getByRole("cell", { name: "twig", exact: true }).first().waitFor();
   await page.getByRole("checkbox", { name: "delete twig, as a question" }).check();
   await click(page, "What would deletion free?");
@@ -191,6 +228,7 @@ async function jobsLive() {
   // One that takes its time is cancelled while it is looked at.
   const { job } = offshoot("pool", "scrub", "--rate", "64KiB", "--detach");
   await visit(page, "jobs", "Jobs");
+  await page.getByRole("row", { name: new RegExp(`^${job} running .* of .*iB, .*/s`) }).waitFor();
   await page.getByRole("button", { name: `cancel ${job}` }).click();
   await page.getByRole("row", { name: new RegExp(`${job} .*cancelled`) }).waitFor();
 }
@@ -213,6 +251,8 @@ async function snapshotsAndBookmarks() {
 async function policies() {
   await visit(page, "policies", "Policies");
   await page.getByRole("button", { name: "change the policy of shop" }).click();
+  const dialog = page.getByRole("dialog", { name: "Policy of shop" });
+  check((await dialog.getByLabel("The first of each week stays for", { exact: true }).inputValue()) === "0", "nothing is written as it is read");
   await answer(page, "Policy of shop", { "Snapshot every": "30min", Quota: "20GiB" }, "Set");
   await page.getByText("the policy of shop is set").waitFor();
   const policy = offshoot("policy", "show", "shop");
@@ -241,6 +281,11 @@ async function linkAndGroup() {
   await until("it is followed", () => offshoot("dsource", "list").dsources.find((one) => one.name === "orders")?.state === "active");
   await visit(page, "groups", "Groups");
   await click(page, "Make a group");
+  const members = page.getByRole("dialog", { name: "Make a group" });
+  await members.getByLabel("Name", { exact: true }).fill("both");
+  await members.getByRole("button", { name: "Make", exact: true }).click();
+  await members.getByRole("alert").getByText("nothing is chosen: dSources").waitFor();
+  await accessible(page, "a choice of several");
   await answer(page, "Make a group", { Name: "both", dSources: ["shop", "orders"] }, "Make");
   await click(page, "Provision…");
   await answer(page, "Provision from both", { Name: "pair" }, "Provision");
@@ -341,6 +386,7 @@ async function usersAndTokens() {
   await page.getByRole("button", { name: /^revoke token-/ }).first().click();
   await page.getByRole("dialog").getByRole("button", { name: "Revoke", exact: true }).click();
   await eve.getByRole("button", { name: "Sign in" }).waitFor();
+  await eve.getByText("You were signed out: ").waitFor();
   check(eve.complaints.length === 0, eve.complaints.join("; "));
   await eve.browser.close();
   await visit(page, "audit", "Audit");
@@ -404,6 +450,10 @@ if (whole) {
   if (process.env.PICTURES) await flow("pictures for the documents", pictures);
   await flow("users, tokens, a developer on a telephone", usersAndTokens);
   await flow("every view is accessible, light and dark", everyView);
+  await flow("an engine that is away", () => away(page));
+  await flow("what is not there", () => deadEnds(page));
+  await flow("dark or light, as somebody chooses", () => theme(page));
+  await flow("every view on a narrow screen", () => narrow(page, views));
   await flow("1,000 VDBs and 10,000 snapshots", () => scale(page));
 }
 if (process.argv[2] === "more") {
