@@ -76,6 +76,12 @@ export async function diff(page, { from, to }) {
   check(psql(uri, "select price from prices where item = 7") === "107" && psql(uri, "select count(*) from prices") === "20", "the statements bring them back");
   await accessible(page, "statements");
   await ofVdb(page);
+  // Who compared by the command line asked for no rows.
+  offshoot("diff", `shop@${from}`, `shop@${to}`, "--table", "prices");
+  const { id } = offshoot("job", "list").jobs.find((job) => job.kind === "diff");
+  await visit(page, `diff/${id}`, `Diff, ${id}`);
+  await click(page, "Show the rows");
+  await page.getByRole("button", { name: /^rows of .*prices$/ }).waitFor();
 }
 
 /** What was done in a VDB, from its own page. */

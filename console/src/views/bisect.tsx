@@ -18,7 +18,7 @@ import { wrong } from "./wrong";
 export function Bisections() {
   return (
     <Page title="Bisect" lead="Which commit changed the answer to a query. A search begins at a dSource: Bisect… at its time line.">
-      <JobTable rows={useJobsOf("bisect")} place="bisect" />
+      <JobTable rows={useJobsOf("bisect")} place="bisect" empty={<>nothing was searched yet; begin at one of the <a href={link("dsources")}>dSources</a></>} />
     </Page>
   );
 }

@@ -19,7 +19,7 @@ export function Diffs() {
   );
   return (
     <Page title="Diff" lead="What differs between two states. The last eight are kept, as long as the engine runs." actions={actions}>
-      <JobTable rows={useJobsOf("diff")} place="diff" />
+      <JobTable rows={useJobsOf("diff")} place="diff" empty="nothing was compared yet" />
     </Page>
   );
 }
@@ -27,7 +27,7 @@ export function Diffs() {
 export function DiffView({ id }: { id: string }) {
   const { data, ...under } = useResult<Diff>(id, "diffs");
   return (
-    <Page title={`Diff, ${id}`} lead={under.job && <State of={under.job.state} />} actions={data && mayUse() && <Back of={data} />}>
+    <Page title={`Diff, ${id}`} lead={under.job && <State of={under.job.state} />} actions={data && mayUse() && <Again of={data} />}>
       <Working {...under} />
       {data && (
         <>
@@ -58,16 +58,24 @@ function Compared({ of: { object, moment } }: { of: DiffedState }) {
   );
 }
 
-/** The same diff from the other side, with statements: what makes the second state the first again. */
-function Back({ of }: { of: Diff }) {
-  const back = async () => {
-    const changed = of.tables.filter(differs).map((one) => one.table);
-    return startDiff({ left: await stateOf(of.right), right: await stateOf(of.left), tables: changed, rows: 100, sql: true });
-  };
+/** The same diff with rows, which who asked by the command line may have left out; and from the other side, with statements: what makes the second state the first again. */
+function Again({ of }: { of: Diff }) {
+  const changed = of.tables.filter(differs);
+  const ask = async (left: DiffedState, right: DiffedState, sql: boolean) =>
+    startDiff({ left: await stateOf(left), right: await stateOf(right), tables: changed.map((one) => one.table), rows: 100, sql });
+  const again = () => ask(of.left, of.right, false);
+  const back = () => ask(of.right, of.left, true);
   return (
-    <button type="button" disabled={!of.tables.some(differs)} onClick={() => run("diff", back)} title={`statements that give ${of.right.object} the rows of ${of.left.object}`}>
-      {of.sql === null ? "SQL that brings these rows back" : "SQL the other way round"}
-    </button>
+    <span class="buttons">
+      {changed.length > 0 && changed.every((one) => one.rows.length === 0) && (
+        <button type="button" onClick={() => run("diff", again)} title="compares the tables that differ once more, with their first rows">
+          Show the rows
+        </button>
+      )}
+      <button type="button" disabled={changed.length === 0} onClick={() => run("diff", back)} title={`statements that give ${of.right.object} the rows of ${of.left.object}`}>
+        {of.sql === null ? "SQL that brings these rows back" : "SQL the other way round"}
+      </button>
+    </span>
   );
 }
 

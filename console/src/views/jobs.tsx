@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ask, at, useAnswer } from "../api";
 import { useCell } from "../cell";
@@ -61,13 +62,13 @@ const byNumber = (known: ReadonlyMap<string, Job>): Job[] => [...known.values()]
 export const useJobsOf = (kind: string): Job[] => byNumber(useCell(jobs)).filter((job) => job.kind === kind);
 
 /** Jobs, each with a link to what it found, or to itself. */
-export function JobTable({ rows, place = "jobs" }: { rows: Job[]; place?: string }) {
+export function JobTable({ rows, place = "jobs", empty = "there is no job" }: { rows: Job[]; place?: string; empty?: ComponentChildren }) {
   return (
     <Table<Job>
       label="jobs"
       rows={rows}
       rowKey={(job) => job.id}
-      empty="there is no job"
+      empty={empty}
       columns={[
         { name: "Job", cell: (job) => <a href={link(place, job.id)}>{job.id}</a> },
         { name: "State", cell: (job) => <State of={job.state} /> },
