@@ -115,7 +115,8 @@ async function collect(body: ReadableStream<Uint8Array<ArrayBuffer>>, tell: (byt
   }
 }
 
-function save(archive: Blob, name: string): void {
+/** Has the browser save a file. */
+export function save(archive: Blob, name: string): void {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(archive);
   link.download = name;

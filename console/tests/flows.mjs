@@ -1,5 +1,6 @@
 // What a user does with the console, in a real browser: `node flows.mjs short|whole|more`. OFFSHOOT_BIN and OFFSHOOT_POOL
 // name the engine; a dSource `shop` is linked there, and somebody writes to its source.
+import { readFileSync } from "node:fs";
 import { accessible, answer, answered, check, click, jobDone, offshoot, open, picture, psql, signIn, signInBy, until, visit } from "./page.mjs";
 import { scale } from "./scale.mjs";
 import { archives } from "./archives.mjs";
@@ -330,6 +331,20 @@ async function masking() {
   await answer(page, "Make or renew a masked dSource", { dSource: "orders", Name: "safe" }, "Mask");
   await page.getByRole("region", { name: "safe", exact: true }).getByText("masked", { exact: true }).waitFor();
   await accessible(page, "masking");
+  await page.getByRole("button", { name: "report of safe" }).click();
+  const report = page.getByRole("region", { name: "Report of safe" });
+  await report.getByRole("row", { name: /^public\.people email / }).waitFor();
+  await accessible(page, "a report of what was masked");
+  const coming = page.waitForEvent("download");
+  await report.getByRole("button", { name: "Save…" }).click();
+  const saved = readFileSync(await (await coming).path(), "utf8");
+  check(saved.includes("public.people") && saved.includes("offshoot-ed25519:"), "what is saved is the signed document");
+  await report.getByRole("button", { name: "Hide" }).click();
+  // Rules are held against a dSource before they mask it; those that were typed stay.
+  await click(page, "Check…");
+  await answer(page, "Check rules", { dSource: "orders" }, "Check");
+  await page.getByRole("heading", { level: 1, name: /^job-/ }).waitFor();
+  await page.locator("header.page .state", { hasText: "done" }).waitFor();
 }
 
 async function pictures() {

@@ -2,13 +2,14 @@ import { useState } from "preact/hooks";
 import { start, useAnswer } from "../api";
 import { count, duration } from "../format";
 import { mayAdminister, mayOperate } from "../me";
-import { link } from "../route";
+import { go, link } from "../route";
 import type { Discovery, DsourceList, FoundColumn, Mask, MaskList, MaskPreview, MaskTable } from "../schema";
 import { Card, Empty, Facts, Failure, Page, State, Time } from "../ui/basics";
 import { question } from "../ui/dialog";
 import { Rows } from "../ui/rows";
 import { Table } from "../ui/table";
 import { begin } from "../ui/toasts";
+import { MaskReportCard } from "./mask-report";
 import { useResult, Working } from "./result";
 import { typedDuration } from "./typed";
 
@@ -18,6 +19,7 @@ export function Masks() {
   const [looking, setLooking] = useState<{ job: string; from: string }>();
   const [preview, setPreview] = useState<string>();
   const [rules, setRules] = useState("");
+  const [reported, setReported] = useState<string>();
   const names = (dsources.data?.dsources ?? []).filter((one) => one.state !== "masked").map((one) => one.name);
   const actions = mayOperate() && names.length > 0 && (
     <span class="buttons">
@@ -26,6 +28,9 @@ export function Masks() {
       </button>
       <button type="button" onClick={() => askPreview(names, rules, setRules, setPreview)}>
         Preview…
+      </button>
+      <button type="button" onClick={() => askCheck(names, rules, setRules)}>
+        Check…
       </button>
       <button type="button" class="primary" onClick={() => askApply(names, rules, setRules)}>
         Mask…
@@ -38,14 +43,20 @@ export function Masks() {
       {looking && <Findings key={looking.job} {...looking} onRules={setRules} />}
       {preview && <Preview key={preview} job={preview} />}
       {data?.masks.length === 0 && <Empty>nothing is masked; Discover looks for what should be</Empty>}
-      {data?.masks.map((mask) => <MaskCard key={mask.name} of={mask} />)}
+      {reported && <MaskReportCard key={reported} name={reported} onHide={() => setReported(undefined)} />}
+      {data?.masks.map((mask) => <MaskCard key={mask.name} of={mask} onReport={() => setReported(mask.name)} />)}
     </Page>
   );
 }
 
-function MaskCard({ of }: { of: Mask }) {
+function MaskCard({ of, onReport }: { of: Mask; onReport: () => void }) {
+  const report = of.snapshot !== null && (
+    <button type="button" onClick={onReport} aria-label={`report of ${of.name}`}>
+      Report
+    </button>
+  );
   return (
-    <Card title={of.name}>
+    <Card title={of.name} actions={report}>
       <div class="columns">
         <Facts
           of={[
@@ -182,6 +193,19 @@ function askPreview(names: string[], rules: string, keep: (rules: string) => voi
       keep(values["rules"] ?? "");
       const body = { from: values["from"], rules: values["rules"], table: values["table"], rows: Number(values["rows"] || 10), originals: values.on("originals") };
       then(await begin(`preview of ${values["table"]}`, start("POST", "mask-previews", body)));
+    },
+  });
+}
+
+function askCheck(names: string[], rules: string, keep: (rules: string) => void): void {
+  question({
+    title: "Check rules",
+    text: "Whether they can be applied, which rules meet no column, and which columns look as if they had to be masked and have none. Nothing is masked.",
+    verb: "Check",
+    fields: [from(names), rulesField(rules)],
+    done: async (values) => {
+      keep(values["rules"] ?? "");
+      go("jobs", await begin(`check of rules for ${values["from"]}`, start("POST", "masks/check", { from: values["from"], rules: values["rules"] })));
     },
   });
 }
