@@ -73,6 +73,7 @@ async function timeline() {
   check(Number(psql(uri, "select max(value) from ticks")) === earlier && earlier > 0, `${earlier} ticks by the copied URI`);
   await accessible(page, "a VDB");
   await visit(page, "dsources/shop", "shop");
+  await page.getByRole("region", { name: "Space and use" }).getByRole("link", { name: "shop-1", exact: true }).waitFor();
   await accessible(page, "a dSource");
   return earlier;
 }

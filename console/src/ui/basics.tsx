@@ -3,6 +3,7 @@ import type { ComponentChildren, TargetedEvent } from "preact";
 import { useState } from "preact/hooks";
 import { Refused } from "../api";
 import { time, ago } from "../format";
+import { link } from "../route";
 import type { ErrorDetail, Warning } from "../schema";
 
 const GOOD = ["active", "running", "ready", "done", "masked"];
@@ -40,6 +41,20 @@ export function Warnings({ of }: { of: Warning[] | undefined }) {
         <p class="warn" key={message}>
           {message}; {hint}
         </p>
+      ))}
+    </>
+  );
+}
+
+/** Links to several objects, told apart. */
+export function Links({ place, of }: { place: string; of: string[] }) {
+  return (
+    <>
+      {of.map((name, index) => (
+        <span key={name}>
+          {index > 0 && ", "}
+          <a href={link(place, name)}>{name}</a>
+        </span>
       ))}
     </>
   );

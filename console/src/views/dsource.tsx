@@ -5,7 +5,7 @@ import { mayAdminister, mayOperate, mayUse } from "../me";
 import { latest, type Picked } from "../moment";
 import { go, link } from "../route";
 import type { BookmarkList, Dsource, TimeflowList, VdbList } from "../schema";
-import { Card, Facts, Failure, Page, State, Time, Warnings } from "../ui/basics";
+import { Card, Facts, Failure, Links, Page, State, Time, Warnings } from "../ui/basics";
 import { question } from "../ui/dialog";
 import { attempt, begin, run } from "../ui/toasts";
 import { askExport } from "./archives";
@@ -82,7 +82,7 @@ export function DsourceView({ name }: { name: string }) {
                 ["stored", bytes(one.stored_bytes)],
                 ["outside the pool", bytes(one.logical_bytes)],
                 ["snapshots", one.snapshots.length],
-                ["VDBs", children.length === 0 ? "none" : children.slice(0, 20).map((vdb) => <a href={link("vdbs", vdb.name)}>{vdb.name} </a>)],
+                ["VDBs", children.length === 0 ? "none" : <Links place="vdbs" of={children.slice(0, 20).map((vdb) => vdb.name)} />],
               ]}
             />
             <Warnings of={one.warnings} />

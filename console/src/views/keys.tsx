@@ -3,9 +3,8 @@ import { ask, at, start, useAnswer } from "../api";
 import { changed } from "../events";
 import { count } from "../format";
 import { mayAdminister } from "../me";
-import { link } from "../route";
 import type { MaskKey, MaskKeyList, PoolStatus, Secrets } from "../schema";
-import { Card, Facts, Failure, Page, Time } from "../ui/basics";
+import { Card, Facts, Failure, Links, Page, Time } from "../ui/basics";
 import { question } from "../ui/dialog";
 import { Table } from "../ui/table";
 import { begin, say } from "../ui/toasts";
@@ -77,7 +76,7 @@ function MaskKeys({ of }: { of: MaskKey[] }) {
           { name: "Key", cell: (one) => one.name },
           { name: "Version", cell: (one) => one.version, figures: true },
           { name: "Made", cell: (one) => <Time at={one.made_at} />, wide: true },
-          { name: "Used by", cell: (one) => one.used_by.map((name) => <a href={link("dsources", name)}>{name} </a>) },
+          { name: "Used by", cell: (one) => <Links place="dsources" of={one.used_by} /> },
           { name: "Actions", cell: (one) => mayAdminister() && <RotateMask of={one} /> },
         ]}
       />

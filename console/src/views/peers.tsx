@@ -3,9 +3,8 @@ import { useState } from "preact/hooks";
 import { ask, at } from "../api";
 import { changed } from "../events";
 import { mayAdminister } from "../me";
-import { link } from "../route";
 import type { Peer, PeerInvitation, PeerKeyRotation } from "../schema";
-import { Card, Once, Time } from "../ui/basics";
+import { Card, Links, Once, Time } from "../ui/basics";
 import { question } from "../ui/dialog";
 import { Table } from "../ui/table";
 import { say } from "../ui/toasts";
@@ -41,7 +40,7 @@ export function Peers({ of }: { of: Peer[] }) {
             { name: "Peer", cell: (one) => one.name },
             { name: "Sends here", cell: (one) => (one.taken_over_at ? <Taken of={one} /> : one.may_send ? "yes" : "no") },
             { name: "Is sent to", cell: (one) => (one.address ? <code>{one.address}</code> : "no") },
-            { name: "By", cell: (one) => one.profiles.map((name) => <a href={link("replication", name)}>{name} </a>), wide: true },
+            { name: "By", cell: (one) => <Links place="replication" of={one.profiles} />, wide: true },
             { name: "Last connection", cell: (one) => <Time at={one.last_seen_at} />, wide: true },
             { name: "Key", cell: (one) => <Key of={one} />, wide: true },
             ...(mayAdminister() ? [{ name: "Actions", cell: (one: Peer) => <Remove of={one} /> }] : []),

@@ -5,7 +5,7 @@ import { mayOperate, mayUse } from "../me";
 import { atLsn, latest, type Picked } from "../moment";
 import { go, link } from "../route";
 import type { BookmarkList, DsourceList, TimeflowList, Vdb, VdbList } from "../schema";
-import { Card, Copy, Facts, Failure, Page, State, Time, Warnings } from "../ui/basics";
+import { Card, Copy, Facts, Failure, Links, Page, State, Time, Warnings } from "../ui/basics";
 import { question } from "../ui/dialog";
 import { begin, run } from "../ui/toasts";
 import { askDiff } from "./diff-ask";
@@ -106,7 +106,7 @@ function StateCard({ of, branches }: { of: Vdb; branches: Vdb[] }) {
           ["memory limit", of.memory_bytes === null ? null : bytes(of.memory_bytes)],
           ["settings", pairs(of.settings)],
           ["made in", `${duration(of.timings.total_ms)}: clone ${of.timings.clone_ms}, mount ${of.timings.mount_ms}, recover ${of.timings.recover_ms}, start ${of.timings.start_ms} ms`],
-          ["branches", branches.length === 0 ? null : branches.map((vdb) => <a href={link("vdbs", vdb.name)}>{vdb.name} </a>)],
+          ["branches", branches.length === 0 ? null : <Links place="vdbs" of={branches.map((vdb) => vdb.name)} />],
         ]}
       />
     </Card>
