@@ -79,7 +79,7 @@ fn user_text(user: &User) -> String {
 const USERS: &[Column<User>] = &[
     usual("user", |one| one.name.clone(), |one| Key::text(&one.name)),
     usual("role", |one| one.role.word().to_owned(), |one| Key::text(one.role.word())),
-    usual("vdbs", limit, |one| Key::Number(one.vdbs.into())),
+    usual("vdbs", limit, |one| Key::Number(one.vdbs)),
     usual("space", |one| or_dash(space(one)), |one| Key::number(one.space_bytes)),
     usual("parents", parents, |one| Key::text(parents(one))),
     usual("created-at", |one| seconds(one.created_at), |one| Key::Time(one.created_at)),
