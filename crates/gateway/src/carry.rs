@@ -147,6 +147,17 @@ fn row(body: &[u8]) -> Option<Row<'_>> {
 }
 
 impl Carried {
+    /// What a session has that nothing was sent in since its client logged in as `user`: what every login gives it.
+    pub(crate) fn of_login(user: &[u8]) -> Carried {
+        let (role, authorization) = (b"none".to_vec(), own_name(user).to_vec());
+        Carried { role, authorization, ..Carried::default() }
+    }
+
+    /// Whether its client is to hear what is notified.
+    pub(crate) fn listens(&self) -> bool {
+        !self.channels.is_empty()
+    }
+
     fn add(&mut self, [kind, name, value, more]: Row<'_>) -> Result<(), String> {
         match kind {
             b"setting" => {
@@ -188,8 +199,7 @@ impl Carried {
         for (name, value) in self.settings.iter().filter(|(name, _)| !is_encoding(name)) {
             set(&mut out, name, value);
         }
-        // A name that is too long is cut by the server.
-        if self.authorization != user[..user.len().min(63)] {
+        if self.authorization != own_name(user) {
             set(&mut out, b"session_authorization", &self.authorization);
         }
         if self.role != b"none" {
@@ -266,6 +276,11 @@ fn execute(out: &mut Vec<u8>, sql: &[u8], parameters: &[&[u8]]) {
     bind.extend_from_slice(b"\0\0");
     put(out, b'B', &[&bind]);
     put(out, b'E', &[b"\0\0\0\0\0"]);
+}
+
+/// The role that a client logs in as: the server cuts a name that is too long.
+fn own_name(user: &[u8]) -> &[u8] {
+    &user[..user.len().min(63)]
 }
 
 /// Whether a text is a `PREPARE`: what else it could be must not be run again.

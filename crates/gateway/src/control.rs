@@ -13,6 +13,10 @@ use std::time::Duration;
 
 /// Of the messages below; a gateway says its own in every [`Status`].
 pub const VERSION: u32 = 1;
+/// Longest that it may take until a session that is at rest is parked, and how much longer for each that is parked before:
+/// they are read a few at a time, on hosts that may be busy.
+const PARKING_TIMEOUT: Duration = Duration::from_secs(20);
+const PARKING_EXTRA: Duration = Duration::from_millis(200);
 /// Longest line either way, in bytes.
 pub(crate) const LINE_BYTES_MAX: usize = 4 << 20;
 
@@ -69,6 +73,13 @@ pub struct Hold {
     pub grace_ms: u64,
     /// Why the server is away.
     pub why: Why,
+}
+
+/// How long after its grace a gateway may take to hold, by the number of connections to the server when it is told to.
+#[must_use]
+pub fn parking_time_max(connections: u64) -> Duration {
+    let extra = PARKING_EXTRA.saturating_mul(u32::try_from(connections).unwrap_or(u32::MAX));
+    PARKING_TIMEOUT + extra
 }
 
 /// Why the server is away.

@@ -1,7 +1,7 @@
 //! The gateway's end of its control socket.
 
 use crate::backend::Target;
-use crate::control::{LINE_BYTES_MAX, Reply, Request, Why};
+use crate::control::{LINE_BYTES_MAX, Reply, Request, Why, parking_time_max};
 use crate::hub::{Hub, Phase};
 use std::io;
 use std::sync::Arc;
@@ -17,8 +17,6 @@ const CONNECTIONS_MAX: usize = 64;
 const WANTED_EVERY: Duration = Duration::from_secs(1);
 /// Between two tellings at least.
 const WANTED_PAUSE: Duration = Duration::from_millis(50);
-/// How long after the grace is over the last connection to the server may take to end.
-const HOLD_SLACK: Duration = Duration::from_secs(15);
 /// How long somebody may take to read an answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -92,7 +90,8 @@ async fn all_left(hub: &Arc<Hub>) -> Result<(), String> {
     let Phase::Held { until, .. } = hub.phase_now() else {
         return Err("the gateway ends".to_owned());
     };
-    let limit = until.saturating_duration_since(Instant::now()) + HOLD_SLACK;
+    let parking = parking_time_max(*open.borrow());
+    let limit = until.saturating_duration_since(Instant::now()) + parking;
     tokio::select! {
         biased;
         left = timeout(limit, open.wait_for(|count| *count == 0)) => match left {

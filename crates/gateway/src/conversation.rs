@@ -47,6 +47,8 @@ pub(crate) struct Conversation {
     prepared: bool,
     /// The server reads the data of a COPY.
     copying: bool,
+    /// Nothing has passed to the server since the login.
+    untouched: bool,
     /// What the client knows.
     pub(crate) told: Parameters,
     /// Settings that the client made up.
@@ -65,6 +67,7 @@ impl Conversation {
             unsynced: false,
             prepared: false,
             copying: false,
+            untouched: true,
             told,
             customs: Customs::default(),
         }
@@ -82,6 +85,16 @@ impl Conversation {
     /// Whether it is quiet, and the client is not about to use what would be lost.
     pub(crate) fn is_at_rest(&self) -> bool {
         self.is_quiet() && !self.prepared
+    }
+
+    /// Whether the server was sent nothing since its client logged in, not even in part.
+    pub(crate) fn is_untouched(&self) -> bool {
+        self.untouched
+    }
+
+    /// The session was given what another one had, or something was sent in it.
+    pub(crate) fn touch(&mut self) {
+        self.untouched = false;
     }
 
     /// Whether the server's last message is whole, so that another may follow it.
@@ -104,6 +117,7 @@ impl Conversation {
         while passed < bytes.len() && !(resting && self.up.at_boundary() && self.may_wait()) {
             let step = self.up.step(&bytes[passed..])?;
             passed += step.used;
+            self.touch();
             if let Some(tag) = step.began {
                 self.sent(tag);
             }

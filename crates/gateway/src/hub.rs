@@ -5,6 +5,7 @@
 
 use crate::backend::Target;
 use crate::control::{State, Status, VERSION, Why};
+use crate::turns::Turns;
 use offshoot_os::random_bytes;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap};
@@ -47,6 +48,8 @@ pub(crate) struct Hub {
     /// When something was last under way, in milliseconds since `began`.
     active_ms: AtomicU64,
     keys: Mutex<HashMap<Vec<u8>, Option<Vec<u8>>>>,
+    /// Of sessions that are read or opened anew without a client that waits.
+    pub(crate) turns: Turns,
 }
 
 impl Hub {
@@ -66,6 +69,7 @@ impl Hub {
             began,
             active_ms: AtomicU64::new(0),
             keys: Mutex::default(),
+            turns: Turns::default(),
         })
     }
 

@@ -8,11 +8,13 @@
 //!                        hold: idle           hold: busy, grace is over
 //!   relaying ───────────────────────▶ parked  ·  relaying ──────▶ ended (57P01)
 //!      ▲                                │
-//!      └── serving, the client sends ───┘
+//!      └── serving, and the client ─────┘
+//!          sends something or listens
 //! ```
 //!
 //! - *Parked*: the client keeps its connection, the server's is closed. What the session had set, prepared and listened
-//!   to was read before (`carry.rs`) and is put back when the session is opened anew.
+//!   to was read before (`carry.rs`) and is put back when the session is opened anew. Sessions are read, and those that
+//!   listen are opened anew, a few at a time (`turns.rs`).
 //! - A session is *quiet* when nothing is under way in either direction (`conversation.rs`). Only a quiet one is parked.
 //! - New clients wait. Nobody sees a refused connection.
 //!
@@ -43,8 +45,11 @@ mod relay;
 mod scram;
 mod session;
 mod startup;
+mod turns;
 mod wire;
 
-pub use control::{Backend, Control, Hold, Reply, Request, State, Status, Tls, VERSION, Why};
+pub use control::{
+    Backend, Control, Hold, Reply, Request, State, Status, Tls, VERSION, Why, parking_time_max,
+};
 pub use process::{Options, run};
 pub use scram::verifier;

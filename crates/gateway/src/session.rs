@@ -9,6 +9,7 @@ use crate::messages::{Fatal, PROTOCOL_VIOLATION, parameter, put};
 use crate::opening::{Without, await_serving, connect, ended, greet};
 use crate::relay::{Exit, Relay};
 use crate::startup::{CANCEL, Opening, Startup, hear, refuse};
+use crate::turns::Turn;
 use crate::wire::{Client, Server, Wire};
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -24,8 +25,10 @@ const LOGIN_TIMEOUT: Duration = Duration::from_secs(120);
 /// So much longer than a session at work may a login go on while the gateway holds: nobody is to be refused because a busy
 /// host is slow to compute a proof. Whoever does not go on with one holds up the server's stop for no longer.
 const LOGIN_EXTRA: Duration = Duration::from_secs(4);
-/// Longest that reading the state of a session may take: hundreds may be read at a time, on a busy host.
-const INSPECT_TIMEOUT: Duration = Duration::from_secs(8);
+/// Longest that reading the state of a session may take, from when its turn comes. Less than parking one may take.
+const INSPECT_TIMEOUT: Duration = Duration::from_secs(15);
+/// Longest wait for the end of a server's process that was told to end.
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Longest that opening a session anew may take once its server answers; its files may be waiting for the next engine.
 const REOPEN_TIMEOUT: Duration = Duration::from_secs(120);
 /// Longest that a client may take to read what it is told before it goes on.
@@ -122,6 +125,11 @@ async fn grace_is_over(phase: &mut tokio::sync::watch::Receiver<Phase>, limit: I
     }
 }
 
+/// Waits until the gateway ends.
+async fn is_over(phase: &mut tokio::sync::watch::Receiver<Phase>) {
+    let _ = phase.wait_for(|phase| matches!(phase, Phase::Ended)).await;
+}
+
 /// A client that has logged in.
 struct Session<'a> {
     hub: &'a Arc<Hub>,
@@ -133,7 +141,7 @@ struct Session<'a> {
     counted: hub::Session,
 }
 
-impl Session<'_> {
+impl<'a> Session<'a> {
     /// Passes on until the session is to be parked: then returns what is carried over. None if it has ended.
     async fn relay(&mut self, mut server: Server) -> Result<Option<Carried>, Without> {
         let mut phase = self.hub.phase();
@@ -184,7 +192,8 @@ impl Session<'_> {
     /// Ends the session. The client is told why, unless it is in the middle of what the server was saying.
     async fn end(&mut self, mut server: Server, fatal: &Fatal) -> Result<Option<Carried>, Without> {
         let mut last = server.unread.take();
-        self.leave(server).await;
+        self.leave(&mut server).await;
+        drop(server);
         if !self.conversation.is_whole_down() {
             return Ok(None);
         }
@@ -198,7 +207,7 @@ impl Session<'_> {
     }
 
     /// Closes the connection to the server, with a word if that is possible.
-    async fn leave(&mut self, mut server: Server) {
+    async fn leave(&self, server: &mut Server) {
         debug_assert!(server.is_counted());
         if let Some(key) = &self.key {
             key.stands_for(None);
@@ -211,15 +220,18 @@ impl Session<'_> {
 
     /// Reads what the session has on its server, and leaves that.
     async fn park(&mut self, mut server: Server) -> Result<Option<Carried>, Without> {
-        let mut found = Inspected::default();
-        let read = inspect(&mut server, &self.conversation.customs, &mut found);
-        let read = timeout(INSPECT_TIMEOUT, read).await;
-        let read =
-            read.unwrap_or_else(|_| Err("the session's state is not read in time".to_owned()));
-        self.leave(server).await;
-        if let Err(why) = read {
-            return Err(Without::Fatal(Fatal::replaced(why)));
+        if self.conversation.is_untouched() {
+            self.leave(&mut server).await;
+            return Ok(Some(Carried::of_login(&self.startup.user)));
         }
+        let mut phase = self.hub.phase();
+        let turn = tokio::select! {
+            turn = self.hub.turns.next() => turn,
+            () = is_over(&mut phase) => return self.end(server, &ended()).await,
+        };
+        let mut found = Inspected::default();
+        let read = turn.spend(self.read_out(server, &mut found)).await;
+        read.map_err(|why| Without::Fatal(Fatal::replaced(why)))?;
         // What came for the client meanwhile.
         if !found.aside.is_empty() {
             let told = self.conversation.pass_down(&found.aside);
@@ -231,20 +243,43 @@ impl Session<'_> {
         Ok(Some(found.carried))
     }
 
-    /// Keeps the client until it sends something and there is a server again: then returns that.
+    /// Reads what the session has on its server, and waits until that has given back what it took for it.
+    async fn read_out(&self, mut server: Server, found: &mut Inspected) -> Result<(), String> {
+        let read = inspect(&mut server, &self.conversation.customs, found);
+        let read = timeout(INSPECT_TIMEOUT, read).await;
+        self.leave(&mut server).await;
+        let mut rest = [0; 512];
+        let _ = timeout(LEAVE_TIMEOUT, async {
+            while matches!(server.stream.read(&mut rest).await, Ok(1..)) {}
+        })
+        .await;
+        read.unwrap_or_else(|_| Err("the session's state is not read in time".to_owned()))
+    }
+
+    /// Keeps the client until there is a server again, and it sends something or is to hear something: then returns that.
     async fn rest(&mut self, carried: &Carried) -> Result<Server, Without> {
-        let parked = self.hub.park(&self.startup.role());
+        let hub = self.hub;
+        let parked = hub.park(&self.startup.role());
         self.client.unread.release();
-        if self.client.unread.is_empty() {
-            self.await_request().await?;
-        }
-        if self.client.unread.filled().first() == Some(&b'X') {
-            return Err(Without::Client);
-        }
-        let waiting = self.hub.wait();
+        let mut waiting = None;
         loop {
-            await_serving(self.hub, self.client, None).await?;
-            if let Some((server, news)) = self.reopen(carried).await.map_err(Without::Fatal)? {
+            let turn = match self.client.unread.is_empty() {
+                true => self.await_cause(carried.listens()).await?,
+                false => None,
+            };
+            let reopened = match turn {
+                // Not counted as waiting: a VDB sleeps although somebody listens, and is not woken by that.
+                Some(turn) => turn.spend(self.reopen(carried)).await,
+                None => {
+                    if self.client.unread.filled().first() == Some(&b'X') {
+                        return Err(Without::Client);
+                    }
+                    waiting.get_or_insert_with(|| hub.wait());
+                    await_serving(hub, self.client, None).await?;
+                    self.reopen(carried).await
+                }
+            };
+            if let Some((server, news)) = reopened.map_err(Without::Fatal)? {
                 drop((parked, waiting));
                 // The server is not kept waiting by a client that does not listen.
                 let sent = timeout(NEWS_TIMEOUT, self.client.send(&news)).await;
@@ -253,16 +288,23 @@ impl Session<'_> {
         }
     }
 
-    async fn await_request(&mut self) -> Result<(), Without> {
-        let mut phase = self.hub.phase();
+    /// Waits until there is a cause to open the session anew: the client has sent something, or, if it listens, a server is
+    /// served; then it is that session's turn.
+    async fn await_cause(&mut self, listens: bool) -> Result<Option<Turn<'a>>, Without> {
+        let hub = self.hub;
+        let (mut ending, mut serving) = (hub.phase(), hub.phase());
+        let turn = async {
+            // An error: the gateway ends.
+            let _ = serving.wait_for(|phase| matches!(phase, Phase::Serving(_))).await;
+            hub.turns.next().await
+        };
         tokio::select! {
             read = self.client.fill() => match read {
-                Ok(1..) => Ok(()),
+                Ok(1..) => Ok(None),
                 _ => Err(Without::Client),
             },
-            _ = phase.wait_for(|phase| matches!(phase, Phase::Ended)) => {
-                Err(Without::Fatal(ended()))
-            }
+            () = is_over(&mut ending) => Err(Without::Fatal(ended())),
+            turn = turn, if listens => Ok(Some(turn)),
         }
     }
 
@@ -302,6 +344,7 @@ impl Session<'_> {
         let customs = std::mem::take(&mut self.conversation.customs);
         self.conversation = Conversation::new(told);
         self.conversation.customs = customs;
+        self.conversation.touch();
         Ok(Some((server, news)))
     }
 }

@@ -10,7 +10,7 @@
 
 use crate::server::{check_port, make_runtime_dirs};
 use offshoot_connector::GatewaySpec;
-use offshoot_gateway::{Control, Options, Request, Status, VERSION};
+use offshoot_gateway::{Control, Hold, Options, Request, Status, VERSION, parking_time_max};
 use offshoot_launcher::{Launch, Launcher, Mark, Process};
 use offshoot_os::bounded_log;
 use offshoot_os::process::{Signal, Sink, Spec, User};
@@ -154,6 +154,18 @@ impl RunningGateway {
     /// `WrongState` when it refuses, or does not run; `Internal` when it does not answer.
     pub(crate) fn ask(&self, request: &Request) -> Result<Status, Failure> {
         self.connect()?.ask(request, ANSWER)
+    }
+
+    /// Has it hold, and waits as long as that may take with the sessions that there are.
+    ///
+    /// # Errors
+    /// As [`RunningGateway::ask`].
+    pub(crate) fn hold(&self, hold: Hold) -> Result<Status, Failure> {
+        let mut control = self.connect()?;
+        let status = control.ask(&Request::Status, ANSWER)?;
+        let connections = status.sessions.saturating_sub(status.parked);
+        let grace = Duration::from_millis(hold.grace_ms);
+        control.ask(&Request::Hold(hold), ANSWER + grace + parking_time_max(connections))
     }
 
     /// A way to it.

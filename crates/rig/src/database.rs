@@ -1,9 +1,11 @@
 //! A blocking connection to a database, for a handful of plain statements.
 
 use anyhow::{Context, Result, bail};
+use std::future::poll_fn;
 use std::time::Duration;
 use tokio::runtime::Runtime;
-use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio_postgres::{AsyncMessage, Client, Config, NoTls, SimpleQueryMessage};
 
 /// Longest a connection may take to be made.
 const CONNECT_SECONDS_MAX: u64 = 30;
@@ -14,6 +16,8 @@ const STATEMENT_SECONDS_MAX: u64 = 120;
 pub struct Database {
     runtime: Runtime,
     client: Client,
+    /// The payloads of notifications.
+    heard: UnboundedReceiver<String>,
 }
 
 impl std::fmt::Debug for Database {
@@ -30,16 +34,33 @@ impl Database {
     pub fn connect(uri: &str) -> Result<Self> {
         let config: Config = uri.parse().context("the URI of a database")?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let (told, heard) = unbounded_channel();
         let client = runtime.block_on(async {
             let limit = Duration::from_secs(CONNECT_SECONDS_MAX);
-            let (client, connection) = tokio::time::timeout(limit, config.connect(NoTls))
+            let (client, mut connection) = tokio::time::timeout(limit, config.connect(NoTls))
                 .await
                 .context("the database does not answer")?
                 .map_err(|error| describe(&error))?;
-            tokio::spawn(connection);
+            tokio::spawn(async move {
+                while let Some(Ok(message)) = poll_fn(|cx| connection.poll_message(cx)).await {
+                    if let AsyncMessage::Notification(notification) = message {
+                        let _ = told.send(notification.payload().to_owned());
+                    }
+                }
+            });
             anyhow::Ok(client)
         })?;
-        Ok(Database { runtime, client })
+        Ok(Database { runtime, client, heard })
+    }
+
+    /// The payload of the next notification of a channel that it listens to. Nothing is sent.
+    ///
+    /// # Errors
+    /// When none comes in time, or the connection has ended.
+    pub fn hear(&mut self, limit: Duration) -> Result<String> {
+        let next = async { tokio::time::timeout(limit, self.heard.recv()).await };
+        let heard = self.runtime.block_on(next).context("nothing is heard")?;
+        heard.context("the connection has ended")
     }
 
     /// Runs statements and returns the rows of all of them, every value as text; NULL is empty.

@@ -197,14 +197,21 @@ fn work(uri: &str, end: &AtomicBool) -> (u32, Vec<String>) {
 fn many_clients_outlive_many_refreshes() {
     let bed = Testbed::start().unwrap();
     bed.link("shop").unwrap();
-    let dev = bed.provision("dev", "shop", &["--gateway"]).unwrap();
-    let idle: Vec<Database> = (0..40).map(|_| session_of(&dev.uri)).collect();
+    let more = ["--gateway", "--set", "max_connections=300"];
+    let dev = bed.provision("dev", "shop", &more).unwrap();
+    let idle: Vec<Database> = (0..150).map(|_| session_of(&dev.uri)).collect();
+    let silent: Vec<Database> = (0..50).map(|_| Database::connect(&dev.uri).unwrap()).collect();
     let end = AtomicBool::new(false);
     let worked: Vec<_> = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..20).map(|_| scope.spawn(|| work(&dev.uri, &end))).collect();
-        for _ in 0..4 {
+        for round in 0..2 {
+            let begun = SystemClock.elapsed();
             done(&bed, "vdb refresh dev");
+            println!("refreshed in {:?}", SystemClock.elapsed() - begun);
             idle.iter().for_each(check);
+            for session in silent.iter().skip(round * 25).take(25) {
+                assert_eq!(session.number("SELECT 1").unwrap(), 1);
+            }
         }
         end.store(true, Ordering::Relaxed);
         workers.into_iter().map(|worker| worker.join().unwrap()).collect()
@@ -215,6 +222,36 @@ fn many_clients_outlive_many_refreshes() {
     let told = |said: &&&String| said.contains("57P01") || said.contains("closed");
     assert_eq!(ended.iter().filter(told).count(), ended.len(), "{ended:?}");
     assert!(times > 100);
+}
+
+/// Has somebody say something every now and then until it is heard. The first words may come before the listener is back.
+fn check_hears(listener: &mut Database, uri: &str, word: &str) {
+    let speaker = Database::connect(uri).unwrap();
+    wait_until("it is heard", PATIENCE, || {
+        speaker.execute(&format!("NOTIFY news, '{word}'"))?;
+        Ok(listener.hear(Duration::from_millis(200)).is_ok_and(|heard| heard == word))
+    })
+    .unwrap();
+}
+
+#[test]
+fn who_only_listens_hears_after_a_refresh() {
+    let bed = Testbed::start().unwrap();
+    bed.link("shop").unwrap();
+    let dev = bed.provision("dev", "shop", &["--gateway"]).unwrap();
+    let mut listener = Database::connect(&dev.uri).unwrap();
+    listener.execute("LISTEN news").unwrap();
+    check_hears(&mut listener, &dev.uri, "before");
+    for change in ["vdb refresh dev", "vdb set dev --set work_mem=7MB"] {
+        done(&bed, change);
+        check_hears(&mut listener, &dev.uri, change);
+    }
+    // Who only listens keeps no server awake, wakes none, and hears again once somebody has.
+    done(&bed, "vdb set dev --stop-when-idle 2s");
+    wait_asleep(&bed, "dev");
+    std::thread::sleep(Duration::from_secs(3));
+    assert!(asleep(&bed, "dev"));
+    check_hears(&mut listener, &dev.uri, "woken");
 }
 
 /// A new client during the crash, and one that was there before, both go on once the next engine has come.

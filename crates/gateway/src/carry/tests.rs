@@ -1,4 +1,5 @@
 use super::*;
+use crate::messages::message;
 
 fn carried(rows: &[Row<'_>]) -> Result<Carried, String> {
     let mut carried = Carried::default();
@@ -46,4 +47,14 @@ fn values_go_back_as_parameters() {
     assert!(text.contains("LISTEN \"a\"\"b\""));
     assert!(!text.contains("session_authorization") && !text.contains("role"));
     assert!(!text.contains("transaction_isolation"));
+}
+
+#[test]
+fn a_login_needs_nothing_put_back() {
+    for user in [&b"app"[..], &[b'x'; 70]] {
+        let carried = Carried::of_login(user);
+        assert!(!carried.listens());
+        let nothing = [message(b'S', &[]), message(b'S', &[])].concat();
+        assert_eq!(carried.restore(user), (nothing, 2));
+    }
 }

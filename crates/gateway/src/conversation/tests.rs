@@ -156,3 +156,14 @@ fn what_is_remembered_is_bounded() {
     }
     assert!(!it.is_quiet(), "what was lost count of is never quiet");
 }
+
+#[test]
+fn a_session_is_untouched_until_anything_is_sent() {
+    let mut it = fresh();
+    down(&mut it, b"NSA");
+    let query = message(b'Q', &[b"SELECT 1\0"]);
+    assert_eq!(it.pass_up(&query, true).unwrap(), 0);
+    assert!(it.is_untouched(), "what waits has not been sent");
+    it.pass_up(&query[..1], false).unwrap();
+    assert!(!it.is_untouched());
+}

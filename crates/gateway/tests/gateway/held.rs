@@ -73,6 +73,56 @@ async fn a_quiet_session_goes_on_with_all_it_had() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_only_listens_hears_again_and_wakes_no_server() {
+    let (mut cluster, gateway) = start(&newest()).await;
+    let mut listeners = Vec::new();
+    for _ in 0..20 {
+        let listener = connect(gateway.port, "app").await;
+        listener.client.batch_execute("LISTEN news").await.unwrap();
+        listeners.push(listener);
+    }
+    let other = connect(gateway.port, "app").await;
+    for why in [Why::Change, Why::Asleep] {
+        let status = gateway.hold(1000, why);
+        assert_eq!((status.parked, status.waiting), (21, 0));
+        cluster.stop();
+        cluster.run().await;
+        assert_eq!(gateway.status().waiting, 0);
+        gateway.serve(&cluster).await;
+        gateway.wait_for("the listeners to be back", |status| status.parked == 1).await;
+        cluster.admin().await.batch_execute("NOTIFY news, 'hello'").await.unwrap();
+        for listener in &mut listeners {
+            let heard = timeout(PATIENCE, listener.heard.recv()).await.unwrap().unwrap();
+            assert_eq!(heard.payload(), "hello");
+        }
+    }
+    assert_eq!(text(&listeners[0].client, "SELECT 1").await, "1");
+    drop(other);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_that_was_sent_nothing_is_not_read() {
+    let (mut cluster, gateway) = start(&newest()).await;
+    let untouched = connect(gateway.port, "app").await.client;
+    let touched = connect(gateway.port, "app").await;
+    touched.client.batch_execute("SELECT 1").await.unwrap();
+    // Neither can be read: whoever tries waits in vain.
+    let admin = cluster.admin().await;
+    admin
+        .batch_execute("BEGIN; LOCK pg_catalog.pg_settings IN ACCESS EXCLUSIVE MODE")
+        .await
+        .unwrap();
+    let status = gateway.hold(200, Why::Change);
+    assert_eq!((status.sessions, status.parked), (1, 1));
+    assert_eq!(touched.end().await.1, "the session's state is not read in time");
+    drop(admin);
+    cluster.stop();
+    cluster.run().await;
+    gateway.serve(&cluster).await;
+    assert_eq!(text(&untouched, "SELECT session_user").await, "app");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_cannot_fool_what_reads_its_state() {
     let (mut cluster, gateway) = start(&newest()).await;
     cluster.admin().await.batch_execute("GRANT CREATE ON SCHEMA public TO app").await.unwrap();

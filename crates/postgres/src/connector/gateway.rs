@@ -60,7 +60,7 @@ impl OpenGateway for Opened {
             Absence::Asleep => Why::Asleep,
         };
         let grace_ms = GRACE.as_millis() as u64;
-        let held = self.gateway.ask(&Request::Hold(Hold { grace_ms, why }));
+        let held = self.gateway.hold(Hold { grace_ms, why });
         held.map(drop).map_err(|failure| match why {
             Why::Asleep if failure.code == ErrorKind::WrongState => {
                 Failure { code: ErrorKind::Busy, ..failure }
