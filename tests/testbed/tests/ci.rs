@@ -17,6 +17,9 @@ const EXAMPLE: &str = "https://engine.example:7640";
 const MAKEFILE: &str = "migrate:\n\tpsql -qXv ON_ERROR_STOP=1 -c 'CREATE TABLE IF NOT EXISTS runs (n int)' -c 'INSERT INTO runs VALUES (1)'\n\
                         test:\n\tpsql -qXv ON_ERROR_STOP=1 -c 'SELECT count(*) FROM pgbench_accounts'\n";
 
+/// The name that the action gives the VDB of number 17 of Acme/Web.Shop.
+const ACTIONS: &str = "pr-17-acme-web-shop";
+
 type Variables = BTreeMap<String, String>;
 
 /// An engine, and a runner of the same host with a home, a work tree and the programs it needs.
@@ -53,6 +56,7 @@ impl Runner {
             ("secrets.OFFSHOOT_TOKEN", token),
             ("vars.OFFSHOOT_FINGERPRINT", status.tls_fingerprint.unwrap()),
             ("github.event.number", "17".to_owned()),
+            ("github.repository", "Acme/Web.Shop".to_owned()),
         ];
         runner.given = given.map(|(name, value)| (name.to_owned(), value)).into();
         runner
@@ -62,8 +66,14 @@ impl Runner {
         self.bed.scratch.path().join(path)
     }
 
-    /// Runs commands as a step; what they print.
+    /// Runs commands as a step, which succeeds; what they print.
     fn shell(&self, commands: &str, variables: &Variables) -> String {
+        self.run(commands, variables)
+            .unwrap_or_else(|said| panic!("{commands}\nwith {variables:?}:\n{said}"))
+    }
+
+    /// What a step prints, or what one printed that failed.
+    fn run(&self, commands: &str, variables: &Variables) -> Result<String, String> {
         let tools = format!("{}:{}", self.path("bin").display(), std::env::var("PATH").unwrap());
         let run = Command::new("timeout")
             .args(["120", "bash", "-e", "-o", "pipefail", "-c", commands])
@@ -72,19 +82,19 @@ impl Runner {
             .env("HOME", self.path("home"))
             .env("RUNNER_TEMP", self.path("temp"))
             .env("GITHUB_ENV", self.path("temp/environment"))
+            .env("GITHUB_OUTPUT", self.path("temp/output"))
             .envs(variables)
             .current_dir(self.path("work"))
             .output()
             .unwrap();
         let (out, err) =
             (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
-        assert!(run.status.success(), "{commands}\nwith {variables:?}:\n{out}{err}");
         // But for the line that hides it, no log has the password of a database.
         for line in out.lines().chain(err.lines()).filter(|line| !line.starts_with("::add-mask::"))
         {
             assert!(!line.contains("postgresql://"), "{commands} printed {line}");
         }
-        out.into_owned()
+        if run.status.success() { Ok(out.into_owned()) } else { Err(format!("{out}{err}")) }
     }
 
     /// A text with the expressions in it replaced, as `${{ github.event.number }}`.
@@ -113,8 +123,8 @@ impl Runner {
         all.map(|(name, value)| (name.clone(), self.expand(value.as_str().unwrap()))).collect()
     }
 
-    /// Runs steps as GitHub does: those of a job, or of an action that a job uses.
-    fn steps(&mut self, steps: &Value, variables: &Variables) {
+    /// Runs steps as GitHub does, until one fails: those of a job, or of an action that a job uses.
+    fn steps(&mut self, steps: &Value, variables: &Variables) -> Result<(), String> {
         for step in steps.as_array().unwrap() {
             let when = step["if"].as_str().unwrap_or("github.event.number == '17'");
             if self.evaluate(when) != "true" {
@@ -127,16 +137,23 @@ impl Runner {
                 let pairs = set.lines().map(|line| line.split_once('=').unwrap());
                 variables.extend(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())));
                 variables.extend(self.variables(step));
-                self.shell(&self.expand(commands), &variables);
+                let _ = std::fs::remove_file(self.path("temp/output"));
+                self.run(&self.expand(commands), &variables)?;
+                let set = std::fs::read_to_string(self.path("temp/output")).unwrap_or_default();
+                for (name, value) in set.lines().map(|line| line.split_once('=').unwrap()) {
+                    let name = format!("steps.{}.outputs.{name}", step["id"].as_str().unwrap());
+                    self.given.insert(name, value.to_owned());
+                }
             } else if step["uses"] == "./.github/actions/offshoot" {
-                self.action(&step["with"]);
+                self.action(&step["with"])?;
             } else {
                 assert_eq!(step["uses"], "actions/checkout@v4");
             }
         }
+        Ok(())
     }
 
-    fn action(&mut self, with: &Value) {
+    fn action(&mut self, with: &Value) -> Result<(), String> {
         let action = yaml(&text_of("integrations/github/action.yml"));
         let known = action["inputs"].as_object().unwrap();
         for name in with.as_object().unwrap().keys() {
@@ -149,12 +166,13 @@ impl Runner {
         }
         let steps = &action["runs"]["steps"];
         assert!(steps.as_array().unwrap().iter().all(|step| step["shell"] == "bash"));
-        self.steps(steps, &Variables::new());
-        assert_eq!(self.expand(action["outputs"]["name"]["value"].as_str().unwrap()), "pr-17");
+        self.steps(steps, &Variables::new())?;
+        assert_eq!(self.expand(action["outputs"]["name"]["value"].as_str().unwrap()), ACTIONS);
+        Ok(())
     }
 
     /// What GitHub runs of the workflow below a heading when something happens to pull request 17.
-    fn github(&mut self, heading: &str, event: &str) {
+    fn github(&mut self, heading: &str, event: &str) -> Result<(), String> {
         let workflow = yaml(&code_blocks(DOCUMENT, heading, "yaml")[0]);
         let events = workflow["on"]["pull_request"]["types"].as_array().unwrap();
         assert!(events.contains(&event.into()), "{events:?}");
@@ -162,11 +180,11 @@ impl Runner {
         let _ = std::fs::remove_file(self.path("temp/environment"));
         self.given.insert("github.event.action".into(), event.into());
         let variables = self.variables(&workflow);
-        self.steps(&workflow["jobs"]["database"]["steps"], &variables);
+        self.steps(&workflow["jobs"]["database"]["steps"], &variables)
     }
 
     /// What GitLab runs of a job.
-    fn gitlab(&self, job: &str) {
+    fn gitlab(&self, job: &str) -> Result<String, String> {
         let file = yaml(&code_blocks(DOCUMENT, "GitLab", "yaml")[0]);
         let token = self.path("temp/token");
         std::fs::write(&token, &self.given["secrets.OFFSHOOT_TOKEN"]).unwrap();
@@ -184,7 +202,18 @@ impl Runner {
         let lines = [&file["default"]["before_script"], &file[job]["script"]];
         let lines = lines.into_iter().flat_map(|lines| lines.as_array().unwrap());
         let script: Vec<_> = lines.map(|line| line.as_str().unwrap()).collect();
-        self.shell(&script.join("\n"), &variables);
+        self.run(&script.join("\n"), &variables)
+    }
+
+    /// Runs what closes a pull request with another token; what it says. The VDB stays.
+    fn closes_in_vain(&mut self, close: impl FnOnce(&mut Runner) -> Result<(), String>) {
+        let name = "secrets.OFFSHOOT_TOKEN".to_owned();
+        let right = self.given.insert(name.clone(), "no-token-of-this-engine".to_owned()).unwrap();
+        let before = self.vdbs();
+        let said = close(self).unwrap_err();
+        assert!(said.contains("\"unauthorized\""), "{said}");
+        assert_eq!(self.vdbs(), before);
+        self.given.insert(name, right);
     }
 
     fn vdbs(&self) -> Vec<String> {
@@ -215,24 +244,28 @@ fn yaml(text: &str) -> Value {
 #[test]
 fn a_pull_request_has_a_database_from_the_first_run_until_it_is_closed() {
     let mut runner = Runner::start();
-    for heading in ["GitHub, by the action", "GitHub, by hand"] {
-        runner.github(heading, "opened");
-        let opened = runner.check("pr-17", 1);
-        runner.github(heading, "synchronize");
-        let changed = runner.check("pr-17", 2);
+    for (heading, name) in [("GitHub, by the action", ACTIONS), ("GitHub, by hand", "shop-pr-17")] {
+        runner.github(heading, "opened").unwrap();
+        let opened = runner.check(name, 1);
+        runner.bed.engine.command(["vdb", "stop", name]).unwrap();
+        runner.github(heading, "synchronize").unwrap();
+        let changed = runner.check(name, 2);
         assert_eq!((opened.id, opened.uri), (changed.id, changed.uri));
         assert!(changed.expires_at > opened.expires_at, "it stays for longer");
-        runner.github(heading, "closed");
+        runner.closes_in_vain(|runner| runner.github(heading, "closed"));
+        runner.github(heading, "closed").unwrap();
         assert!(runner.vdbs().is_empty());
         // Where it has expired there is nothing to delete, and nothing wrong.
-        runner.github(heading, "closed");
+        runner.github(heading, "closed").unwrap();
     }
 
-    runner.gitlab("test");
-    let opened = runner.check("mr-17", 1);
-    runner.gitlab("test");
-    assert_eq!(runner.check("mr-17", 2).id, opened.id);
-    runner.gitlab("delete");
+    runner.gitlab("test").unwrap();
+    let opened = runner.check("shop-mr-17", 1);
+    runner.bed.engine.command(["vdb", "stop", "shop-mr-17"]).unwrap();
+    runner.gitlab("test").unwrap();
+    assert_eq!(runner.check("shop-mr-17", 2).id, opened.id);
+    runner.closes_in_vain(|runner| runner.gitlab("delete").map(drop));
+    runner.gitlab("delete").unwrap();
     assert!(runner.vdbs().is_empty());
-    runner.gitlab("delete");
+    runner.gitlab("delete").unwrap();
 }
