@@ -2,11 +2,12 @@
 
 import os
 import subprocess
+from datetime import datetime, timedelta, timezone
 
 import psycopg2
 import pytest
 
-from offshoot_pytest import OffshootError
+from offshoot_pytest import OffshootError, plugin
 
 
 def count(vdb):
@@ -25,6 +26,34 @@ def test_each_test_has_its_own(offshoot_db, turn):
     assert count(offshoot_db) == 100
     change(offshoot_db, "DELETE FROM orders")
     assert count(offshoot_db) == 0
+
+
+# Where each test begins, not once a minute.
+plugin.RENEW_S = 0
+LASTING = ["a test run", "what the databases of a test run are branched from"]
+
+
+def expiries(engine):
+    shown = engine.command("vdb", "list")["vdbs"]
+    return {vdb["name"]: vdb["expires_at"] for vdb in shown if vdb.get("description") in LASTING}
+
+
+@pytest.fixture(scope="session")
+def first_expiries(offshoot_engine, offshoot_session_db, pytestconfig):
+    found = expiries(offshoot_engine)
+    assert len(found) == (1 if pytestconfig.getoption("offshoot_fresh") else 2)
+    return found
+
+
+def test_what_lasts_goes_within_an_hour(first_expiries):
+    hour = (datetime.now(timezone.utc) + timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%S")
+    assert all(at[:19] <= hour for at in first_expiries.values())
+
+
+def test_what_lasts_is_renewed_while_the_run_lives(first_expiries, offshoot_engine):
+    now = expiries(offshoot_engine)
+    # To the second: of fractions not all digits are written.
+    assert all(now[name][:19] >= at[:19] and now[name] != at for name, at in first_expiries.items())
 
 
 def test_a_session_has_one(offshoot_session_db):

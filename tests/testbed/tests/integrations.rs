@@ -222,7 +222,7 @@ mod needs_pytest {
                 .unwrap();
             let text = String::from_utf8_lossy(&tried.stdout);
             assert!(tried.status.success(), "{text}\n{}", String::from_utf8_lossy(&tried.stderr));
-            assert!(text.contains("9 passed"), "{text}");
+            assert!(text.contains("11 passed"), "{text}");
         }
         let names = || {
             let list: offshoot_api::VdbList = bed.engine.ask(["vdb", "list"])?;
