@@ -32,16 +32,36 @@ impl Agent {
 
 /// A document as text, as all agents read it.
 pub(crate) fn result<T: Serialize>(outcome: Result<T, Failure>) -> CallToolResult {
-    let text = |document: &T| {
-        serde_json::to_string_pretty(document)
-            .map_err(|error| Failure::internal(format!("an answer cannot be written: {error}")))
-    };
-    match outcome.as_ref().map_err(Clone::clone).and_then(text) {
+    told(outcome.and_then(|document| serde_json::to_string_pretty(&document).map_err(unwritable)))
+}
+
+/// The same without the blanks that an answer of a thousand rows would mostly be.
+pub(crate) fn compact<T: Serialize>(outcome: Result<T, Failure>) -> CallToolResult {
+    told(outcome.and_then(|document| serde_json::to_string(&document).map_err(unwritable)))
+}
+
+fn unwritable(error: serde_json::Error) -> Failure {
+    Failure::internal(format!("an answer cannot be written: {error}"))
+}
+
+fn told(outcome: Result<String, Failure>) -> CallToolResult {
+    match outcome {
         Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]),
         Err(Failure { message, hint, .. }) => {
-            let text = if hint.is_empty() { message } else { format!("{message}\nhint: {hint}") };
-            CallToolResult::error(vec![ContentBlock::text(text)])
+            CallToolResult::error(vec![ContentBlock::text(with_hint(message, &hint))])
         }
+    }
+}
+
+/// A hint of the engine may be about its command line, whose options are not those of tools.
+fn with_hint(message: String, hint: &str) -> String {
+    let commands = hint.starts_with("offshoot ") || hint.contains(" offshoot ");
+    match hint {
+        "" => message,
+        _ if commands || hint.contains("--") => {
+            format!("{message}\nhint for the command line: {hint}")
+        }
+        _ => format!("{message}\nhint: {hint}"),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Tools that make VDBs, and change those that were made here.
 
-use crate::answer::result;
+use crate::answer::compact;
 use crate::looking::{Named, Sql};
 use crate::query;
 use crate::{Agent, LABEL};
@@ -12,8 +12,10 @@ use offshoot_types::{ErrorKind, Failure, JobId, SnapshotId};
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::model::CallToolResult;
 use rmcp::schemars::{self, JsonSchema};
-use rmcp::{tool, tool_router};
+use rmcp::service::RequestContext;
+use rmcp::{RoleServer, tool, tool_router};
 use serde::Deserialize;
+use serde_json::json;
 use std::time::Duration;
 
 /// A VDB to make.
@@ -27,7 +29,8 @@ struct Provision {
     at: Option<String>,
     /// The bookmark to open, instead of `at`.
     bookmark: Option<String>,
-    /// In how many hours it is deleted, if earlier than usual.
+    /// In how many hours it is deleted, if earlier than usual; 1 at least.
+    #[schemars(range(min = 1))]
     expires_in_hours: Option<u32>,
     /// What it is for, in one line.
     description: Option<String>,
@@ -59,6 +62,9 @@ impl Agent {
     async fn provision_vdb(&self, Parameters(wanted): Parameters<Provision>) -> CallToolResult {
         let longest = self.options.expires;
         self.ask(move |client| {
+            if wanted.expires_in_hours == Some(0) {
+                return Err(no_time());
+            }
             let hours = wanted.expires_in_hours.map(|hours| Duration::from_secs(3600) * hours);
             let expires = hours.map_or(longest, |asked| asked.min(longest));
             let moment = match (wanted.bookmark, &wanted.at) {
@@ -82,16 +88,22 @@ impl Agent {
     }
 
     #[tool(
-        description = "Run SQL in a VDB that was made by this server, several statements too. Writes stay in that VDB. Values come as text.",
+        description = "Run SQL in a VDB that was made by this server, several statements too; row_count is of the last one. Writes stay in that VDB. It is ended after 30 s, or `seconds`. Values come as text.",
         annotations(destructive_hint = true)
     )]
-    async fn execute(&self, Parameters(sql): Parameters<Sql>) -> CallToolResult {
+    async fn execute(
+        &self,
+        Parameters(sql): Parameters<Sql>,
+        context: RequestContext<RoleServer>,
+    ) -> CallToolResult {
+        let _busy = self.busy.read().await;
         let done = async {
+            let limits = sql.limits()?;
             let vdb = self.vdb(&sql.vdb).await?;
             check_made_here(&vdb)?;
-            query::write(&vdb, &sql.sql, sql.rows_max()).await
+            query::write(&vdb, &sql.sql, limits, context.ct.cancelled()).await
         };
-        result(done.await)
+        compact(done.await)
     }
 
     #[tool(
@@ -146,7 +158,8 @@ impl Agent {
         self.ask(move |client| {
             made_here(client, &of.name)?;
             let job = client.delete_vdb(&of.name)?;
-            client.wait_job(job, |_| ()).map(|_| format!("{} is deleted", of.name))
+            client.wait_job(job, |_| ())?;
+            Ok(json!({"name": of.name, "deleted": true}))
         })
         .await
     }
@@ -190,6 +203,12 @@ fn moment(at: Option<&str>) -> Result<Moment, Failure> {
 
 fn now() -> jiff::Timestamp {
     jiff::Timestamp::try_from(SystemClock.now()).unwrap_or(jiff::Timestamp::UNIX_EPOCH)
+}
+
+fn no_time() -> Failure {
+    let message = "a VDB is kept for an hour at least";
+    let hint = "give `expires_in_hours` as 1 or more, or leave it out";
+    Failure::new(ErrorKind::InvalidInput, message, hint)
 }
 
 fn two_moments() -> Failure {

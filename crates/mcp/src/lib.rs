@@ -5,25 +5,36 @@
 //!
 //! # Invariants
 //! 1. Without [`McpOptions::allow_changes`] there is no tool that changes anything, and every query runs alone in a
-//!    transaction that cannot write.
+//!    transaction that cannot write and is never committed. What functions do beside a transaction is not stopped: they may end
+//!    another session of the VDB's user.
 //! 2. With it, only VDBs that were made here are changed: they bear the label [`LABEL`], and expire.
 //! 3. An agent sees the password of such a VDB, and of no other.
+//! 4. Each message is answered, and SQL whose answer nobody waits for any more is ended.
 
 mod answer;
 mod changing;
 mod looking;
 mod query;
+mod transport;
 
 use offshoot_client::Client;
 use offshoot_types::{ErrorKind, Failure};
 use rmcp::handler::server::router::tool::ToolRouter;
-use rmcp::model::{Implementation, ServerCapabilities, ServerConfig};
-use rmcp::{ServerHandler, ServiceExt, tool_handler};
+use rmcp::model::{
+    CustomRequest, CustomResult, ErrorCode, ErrorData, Implementation, ServerCapabilities,
+    ServerConfig,
+};
+use rmcp::service::RequestContext;
+use rmcp::{RoleServer, ServerHandler, ServiceExt, tool_handler};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::RwLock;
 
 /// The label of VDBs that an agent has made.
 pub const LABEL: (&str, &str) = ("made-by", "mcp");
+
+/// How long SQL that is ended may take for that, when the agent has gone.
+const ENDING: Duration = Duration::from_secs(10);
 
 /// What an agent may do.
 #[derive(Debug, Clone, Copy)]
@@ -52,9 +63,13 @@ pub fn serve(client: Client, options: McpOptions) -> Result<(), Failure> {
             let hint = "this command is started by an agent's program: see docs/mcp.md";
             Failure::new(ErrorKind::InvalidInput, message, hint)
         };
-        let running = agent.serve(rmcp::transport::stdio()).await;
+        let busy = agent.busy.clone();
+        let running = agent.serve(transport::Stdio::open()).await;
         let running = running.map_err(|error| ended(error.to_string()))?;
-        running.waiting().await.map(drop).map_err(|error| ended(error.to_string()))
+        let outcome = running.waiting().await.map(drop).map_err(|error| ended(error.to_string()));
+        // SQL that is still running is being ended: servers do not notice that their client has gone.
+        let _ = tokio::time::timeout(ENDING, busy.write()).await;
+        outcome
     })
 }
 
@@ -64,6 +79,8 @@ struct Agent {
     client: Arc<Client>,
     options: McpOptions,
     tools: ToolRouter<Agent>,
+    /// Read by whoever runs SQL.
+    busy: Arc<RwLock<()>>,
 }
 
 impl Agent {
@@ -72,7 +89,7 @@ impl Agent {
         if options.allow_changes {
             tools += Agent::changing();
         }
-        Agent { client: Arc::new(client), options, tools }
+        Agent { client: Arc::new(client), options, tools, busy: Arc::default() }
     }
 }
 
@@ -80,7 +97,7 @@ const ABOUT: &str = "Offshoot keeps a synchronised copy of production databases 
                      history as a full-size database of its own (a VDB) within a second. Nothing done in a VDB reaches \
                      production or another VDB.";
 const READ_ONLY: &str =
-    "This server looks only: it lists objects and runs queries that cannot write.";
+    "This server looks only: it lists objects and runs queries that cannot write to a database.";
 const CHANGES: &str = "Provision a VDB to try something on, write in it as you like with `execute`, go back with \
                        `rewind_vdb`, and delete it when done. VDBs that were not made by this server are only looked at.";
 
@@ -91,5 +108,19 @@ impl ServerHandler for Agent {
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
             .with_server_info(Implementation::new("offshoot", env!("CARGO_PKG_VERSION")))
             .with_instructions(format!("{ABOUT} {more}"))
+    }
+
+    /// What rmcp cannot read: methods that it does not know, and those that it knows with other parameters.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let method = request.method;
+        if ["initialize", "ping", "tools/list", "tools/call"].contains(&&*method) {
+            let message = format!("{method} does not take these parameters");
+            return Err(ErrorData::invalid_params(message, None));
+        }
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None))
     }
 }

@@ -1,19 +1,24 @@
 //! Tools that look.
 
 use crate::Agent;
-use crate::answer::{result, without_password};
-use crate::query;
+use crate::answer::{compact, without_password};
+use crate::query::{self, Limits};
 use offshoot_client::Client;
-use offshoot_types::Failure;
+use offshoot_types::{ErrorKind, Failure};
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::model::CallToolResult;
 use rmcp::schemars::{self, JsonSchema};
-use rmcp::{tool, tool_router};
+use rmcp::service::RequestContext;
+use rmcp::{RoleServer, tool, tool_router};
 use serde::Deserialize;
+use std::time::Duration;
 
 /// Rows of an answer, unless another number is asked for, and at most.
 const ROWS: usize = 100;
 const ROWS_MAX: usize = 1000;
+/// How long SQL may take, in the same way.
+const SECONDS: u64 = 30;
+const SECONDS_MAX: u64 = 3600;
 /// The end of a log that is asked for.
 const LOG_BYTES: u64 = 16 << 10;
 
@@ -33,11 +38,22 @@ pub(crate) struct Sql {
     pub sql: String,
     /// The most rows to return; 100 by default, 1000 at most.
     pub rows: Option<usize>,
+    /// After how many seconds it is ended; 30 by default, 3600 at most.
+    #[schemars(range(min = 1, max = 3600))]
+    pub seconds: Option<u64>,
 }
 
 impl Sql {
-    pub(crate) fn rows_max(&self) -> usize {
-        self.rows.unwrap_or(ROWS).clamp(1, ROWS_MAX)
+    pub(crate) fn limits(&self) -> Result<Limits, Failure> {
+        let seconds = self.seconds.unwrap_or(SECONDS);
+        if !(1..=SECONDS_MAX).contains(&seconds) {
+            let message = format!("SQL is given 1 to {SECONDS_MAX} s, not {seconds}");
+            return Err(Failure::new(ErrorKind::InvalidInput, message, "give other `seconds`"));
+        }
+        Ok(Limits {
+            rows: self.rows.unwrap_or(ROWS).min(ROWS_MAX),
+            time: Duration::from_secs(seconds),
+        })
     }
 }
 
@@ -88,15 +104,21 @@ impl Agent {
     }
 
     #[tool(
-        description = "Run one SQL statement in a VDB, in a transaction that cannot write: SELECT, WITH, SHOW, EXPLAIN. Values come as text.",
+        description = "Run one SQL statement in a VDB, in a transaction that cannot write: SELECT, WITH, SHOW, EXPLAIN. Values come as text; cut says that there is more. It is ended after 30 s, or `seconds`. A function that ends sessions does so here too.",
         annotations(read_only_hint = true)
     )]
-    async fn query(&self, Parameters(sql): Parameters<Sql>) -> CallToolResult {
+    async fn query(
+        &self,
+        Parameters(sql): Parameters<Sql>,
+        context: RequestContext<RoleServer>,
+    ) -> CallToolResult {
+        let _busy = self.busy.read().await;
         let asked = async {
+            let limits = sql.limits()?;
             let vdb = self.vdb(&sql.vdb).await?;
-            query::read(&vdb, &sql.sql, sql.rows_max()).await
+            query::read(&vdb, &sql.sql, limits, context.ct.cancelled()).await
         };
-        result(asked.await)
+        compact(asked.await)
     }
 }
 

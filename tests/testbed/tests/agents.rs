@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
 use offshoot_api::Status;
-use offshoot_testbed::{Testbed, binary, code_blocks, text_of};
+use offshoot_testbed::{PATIENCE, Testbed, binary, code_blocks, text_of, wait_until};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
@@ -52,18 +52,40 @@ impl Agent {
         writeln!(self.input.as_mut().unwrap(), "{message}").unwrap();
     }
 
-    fn ask(&mut self, method: &str, params: Value) -> Value {
+    /// Sends a request; its id.
+    fn request(&mut self, method: &str, params: Value) -> u64 {
         self.asked += 1;
         let id = self.asked;
         self.send(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        id
+    }
+
+    fn receive(&mut self) -> Value {
+        let mut line = String::new();
+        assert_ne!(self.output.read_line(&mut line).unwrap(), 0, "it has ended");
+        serde_json::from_str(&line).unwrap()
+    }
+
+    fn ask(&mut self, method: &str, params: Value) -> Value {
+        let id = self.request(method, params);
         loop {
-            let mut line = String::new();
-            assert_ne!(self.output.read_line(&mut line).unwrap(), 0, "it has ended");
-            let mut answer: Value = serde_json::from_str(&line).unwrap();
+            let mut answer = self.receive();
             if answer["id"] == id {
                 return answer["result"].take();
             }
         }
+    }
+
+    /// The code of the error that answers what is sent now.
+    fn error_of(&mut self, line: &[u8]) -> (Value, i64) {
+        let input = self.input.as_mut().unwrap();
+        input.write_all(line).unwrap();
+        input.write_all(b"\n").unwrap();
+        let answer = self.receive();
+        (
+            answer["id"].clone(),
+            answer["error"]["code"].as_i64().unwrap_or_else(|| panic!("{answer}")),
+        )
     }
 
     fn tools(&mut self) -> Vec<String> {
@@ -119,10 +141,11 @@ fn an_agent_that_looks_cannot_write() {
             .is_empty()
     );
     assert!(agent.call("vdb_log", json!({"name": "dev"})).unwrap()["text"].is_string());
-    assert!(agent.call("show_history", json!({"name": "nobody"})).unwrap_err().contains("hint: "));
+    assert!(agent.call("show_history", json!({"name": "nobody"})).unwrap_err().contains("\nhint"));
 
     let answer = agent.query("dev", "SELECT id, name, NULL FROM pets ORDER BY id;").unwrap();
     assert_eq!((answer["rows"].as_array().unwrap().len(), &answer["cut"]), (100, &json!(true)));
+    assert_eq!(answer["row_count"], 100);
     assert_eq!(answer["rows"][6], json!(["7", "pet 7", null]));
     assert_eq!(agent.query("dev", "SHOW server_version_num").unwrap()["cut"], false);
     assert!(
@@ -185,7 +208,18 @@ fn an_agent_changes_what_it_has_made_and_nothing_else() {
         let refused = agent.call(tool, arguments).unwrap_err();
         assert!(refused.contains("not made by this server"), "{tool}: {refused}");
     }
-    agent.call("delete_vdb", json!({"name": "try"})).unwrap();
+    // A hint is about tools, or says that it is not.
+    let none = json!({"name": "other", "from": "dev", "expires_in_hours": 0});
+    let refused = agent.call("provision_vdb", none).unwrap_err();
+    assert!(refused.contains("expires_in_hours") && !refused.contains("--expires"), "{refused}");
+    bed.engine.command(["vdb", "stop", "dev"]).unwrap();
+    let refused = agent.query("dev", "SELECT 1").unwrap_err();
+    assert!(
+        refused.contains("hint for the command line: start it: offshoot vdb start"),
+        "{refused}"
+    );
+    let deleted = agent.call("delete_vdb", json!({"name": "try"})).unwrap();
+    assert_eq!(deleted, json!({"name": "try", "deleted": true}));
     assert!(bed.vdb("try").is_err());
     agent.end();
 }
@@ -217,4 +251,103 @@ fn an_agent_elsewhere_has_the_rights_of_its_token() {
     assert!(agent.query("private", "SELECT 1").is_err());
     assert!(agent.call("provision_vdb", json!({"name": "other", "from": "private"})).is_err());
     agent.end();
+}
+
+/// Whatever its columns and values are, an answer fits into what the document says.
+#[test]
+fn an_answer_has_a_size() {
+    let bed = Testbed::start().unwrap();
+    bed.link("shop").unwrap();
+    bed.provision("dev", "shop", &[]).unwrap();
+    let mut agent = Agent::start(&bed, &[]);
+    let ask = |agent: &mut Agent, sql: &str, rows: u64| {
+        let arguments = json!({"vdb": "dev", "sql": sql, "rows": rows});
+        let answer = agent.ask("tools/call", json!({"name": "query", "arguments": arguments}));
+        let text = answer["content"][0]["text"].as_str().unwrap().to_owned();
+        (text.len(), serde_json::from_str::<Value>(&text).unwrap_or_else(|_| panic!("{text}")))
+    };
+    let rows = |answer: &Value| answer["rows"].as_array().unwrap().len() as u64;
+    let list = |value: &str| vec![value; 1600].join(",");
+    // Nothing but NULL, names of columns, and what is longer in JSON.
+    let named = format!("NULL AS \"{}\"", "\u{1}".repeat(60));
+    let control = "SELECT repeat(chr(1), 4000) FROM generate_series(1, 1000)".to_owned();
+    for (sql, some) in [
+        (format!("SELECT {} FROM generate_series(1, 1000)", list("NULL")), true),
+        (format!("SELECT {} FROM generate_series(1, 1000)", list(&named)), false),
+        (control, true),
+    ] {
+        let (bytes, answer) = ask(&mut agent, &sql, 1000);
+        assert!(bytes <= 256 << 10, "{bytes}");
+        assert_eq!((&answer["cut"], rows(&answer) > 0), (&json!(true), some));
+        assert_eq!(answer["row_count"], rows(&answer));
+        assert!(!some || bytes > 200 << 10, "{bytes}: much less than it may be");
+    }
+    let (_, answer) = ask(&mut agent, "SELECT 1", 0);
+    assert_eq!((rows(&answer), &answer["cut"]), (0, &json!(true)));
+    let (_, answer) = ask(&mut agent, "SELECT g FROM generate_series(1, 1000) g", 2000);
+    assert_eq!((rows(&answer), &answer["cut"]), (1000, &json!(false)));
+    let refused = agent.query("dev", "SELECT repeat('x', 1000000)::int").unwrap_err();
+    assert!(refused.len() < 8 << 10, "{}", refused.len());
+    agent.end();
+}
+
+/// Nobody waits in vain for an answer, and no SQL goes on for which nobody waits.
+#[test]
+fn each_message_is_answered_and_no_sql_outlives_its_request() {
+    let bed = Testbed::start().unwrap();
+    bed.link("shop").unwrap();
+    bed.provision("dev", "shop", &[]).unwrap();
+    let mut agent = Agent::start(&bed, &[]);
+    assert_eq!(agent.error_of(b"this is no JSON"), (Value::Null, -32700));
+    assert_eq!(
+        agent.error_of(b"{\"jsonrpc\": \"2.0\", \"id\": 7, \"method\": \"\xff\"}"),
+        (Value::Null, -32700)
+    );
+    assert_eq!(agent.error_of(&vec![b'x'; (16 << 20) + 1]), (Value::Null, -32700));
+    assert_eq!(agent.error_of(b"[]"), (Value::Null, -32600));
+    let call = |params: &str| format!("{{\"jsonrpc\": \"2.0\", \"id\": 7, \"method\": {params}}}");
+    for (params, code) in [
+        ("\"tools/call\", \"params\": {\"name\": 5}", -32602),
+        ("\"tools/call\", \"params\": {\"name\": \"query\", \"arguments\": []}", -32602),
+        ("\"tools/burn\", \"params\": {}", -32601),
+    ] {
+        assert_eq!(agent.error_of(call(params).as_bytes()), (json!(7), code), "{params}");
+    }
+
+    // Of arguments the tool says what is wrong.
+    assert!(
+        agent
+            .call("query", json!({"vdb": 1, "sql": "SELECT 1"}))
+            .unwrap_err()
+            .contains("expected a string")
+    );
+
+    let seconds = |sql: &str, seconds: u64| json!({"vdb": "dev", "sql": sql, "seconds": seconds});
+    let slow = "SELECT pg_sleep(600)";
+    assert!(agent.call("query", seconds("SELECT 1", 0)).unwrap_err().contains("`seconds`"));
+    assert!(agent.call("query", seconds("SELECT 1", 3601)).is_err());
+    let ended = agent.call("query", seconds(slow, 1)).unwrap_err();
+    assert!(ended.contains("ended after 1 s"), "{ended}");
+
+    let database = bed.open("dev").unwrap();
+    // What is seen of a cursor is FETCH.
+    let sleeping = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'";
+    let becomes = |what: &str, wanted: i64| {
+        wait_until(what, PATIENCE, || Ok(database.number(sleeping)? == wanted)).unwrap();
+    };
+    becomes("its time is up", 0);
+    let begin = |agent: &mut Agent| {
+        let call = json!({"name": "query", "arguments": seconds(slow, 500)});
+        let id = agent.request("tools/call", call);
+        becomes("it runs", 1);
+        id
+    };
+    let id = begin(&mut agent);
+    agent.send(
+        json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}),
+    );
+    becomes("it was cancelled", 0);
+    begin(&mut agent);
+    agent.end();
+    becomes("the agent has gone", 0);
 }
