@@ -10,6 +10,7 @@ use offshoot_mcp::McpOptions;
 use offshoot_server::ServeOptions;
 use offshoot_types::{ErrorKind, Failure};
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -67,5 +68,43 @@ pub fn man(args: &ManArgs) -> Result<(), Failure> {
         Failure::new(ErrorKind::InvalidInput, message, "name a directory that you may write to")
     };
     std::fs::create_dir_all(&args.dir).map_err(failed)?;
-    clap_mangen::generate_to(Cli::command(), &args.dir).map_err(failed)
+    let mut command = Cli::command().disable_help_subcommand(true);
+    command.build();
+    write_pages(&command, &args.dir).map_err(failed)
+}
+
+/// Writes the page of a command, and those of the commands below it.
+fn write_pages(command: &clap::Command, dir: &Path) -> std::io::Result<()> {
+    for part in command.get_subcommands().filter(|part| !part.is_hide_set()) {
+        write_pages(part, dir)?;
+    }
+    let source = concat!("offshoot ", env!("CARGO_PKG_VERSION"));
+    let page = clap_mangen::Man::new(command.clone()).source(source);
+    let mut text = Vec::new();
+    page.render(&mut text)?;
+    std::fs::write(dir.join(page.get_filename()), with_examples(&String::from_utf8_lossy(&text)))
+}
+
+/// What stands below a command's help is rendered as words of a section EXTRA, which are filled anew. These are commands, a
+/// line each, so they are shown as they are; what is not indented is words indeed.
+fn with_examples(page: &str) -> String {
+    let (mut shown, mut below, mut as_is) = (String::new(), false, false);
+    for line in page.lines() {
+        let before = (below, as_is);
+        below = line == ".SH EXTRA" || (below && !line.starts_with(".SH "));
+        let command = line.strip_prefix("  ").filter(|_| below);
+        as_is = command.is_some();
+        match (before, as_is) {
+            ((_, true), false) => shown.push_str(".fi\n"),
+            ((_, false), true) => shown.push_str(".nf\n"),
+            _ => {}
+        }
+        match line {
+            ".SH EXTRA" => shown.push_str(".SH EXAMPLES\n"),
+            "Example:" | "Examples:" if below => {}
+            "" if below => shown.push_str(".PP\n"),
+            _ => shown.extend([command.unwrap_or(line), "\n"]),
+        }
+    }
+    shown
 }
