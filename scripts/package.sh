@@ -5,6 +5,9 @@
 #
 # BINARY is target/release/offshoot, and the package goes to target, unless others are named. Prints its path. The binary is put in as it
 # is, without its records for debuggers. Manual and completions come from the binary itself.
+#
+# Its version ends in the time of the commit (UTC), so that a later one is an upgrade, and the same one gives the same package.
+# SOURCE_DATE_EPOCH says another time; where there is no git it is that of BINARY.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 binary=${1:-target/release/offshoot}
@@ -13,7 +16,9 @@ shift $(($# < 2 ? $# : 2))
 [ -x "$binary" ] || { echo "package: $binary is missing: make build" >&2; exit 1; }
 binary=$(realpath "$binary")
 
-version=$("$binary" --version | cut -d' ' -f2)
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || stat -c %Y "$binary")}
+export SOURCE_DATE_EPOCH # read by dpkg-deb, too
+version=$("$binary" --version | cut -d' ' -f2)-$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y%m%d.%H%M%S)
 architecture=$(dpkg --print-architecture)
 root=$(mktemp -d "${TMPDIR:-/tmp}/offshoot-package-XXXXXX")
 trap 'rm -rf "$root"' EXIT
@@ -21,9 +26,16 @@ chmod 755 "$root"
 
 install -D -m 755 "$binary" "$root/usr/bin/offshoot"
 if command -v strip >/dev/null; then strip --strip-debug "$root/usr/bin/offshoot"; fi
-install -D -m 644 -t "$root/lib/systemd/system" packaging/offshoot.service packaging/offshoot-vdbs.service
+install -D -m 644 -t "$root/usr/lib/systemd/system" packaging/offshoot.service packaging/offshoot-vdbs.service
 install -D -m 644 packaging/offshoot.conf "$root/etc/offshoot/offshoot.conf"
-install -D -m 644 LICENSE "$root/usr/share/doc/offshoot/copyright"
+install -D -m 644 packaging/debian/copyright "$root/usr/share/doc/offshoot/copyright"
+maintainer=$(sed -n 's/^Maintainer: //p' packaging/debian/control.in)
+{
+  printf 'offshoot (%s) unstable; urgency=medium\n\n' "$version"
+  printf '  * Built of the commit of this time. What is new stands in changelog/ of its source.\n\n'
+  printf ' -- %s  %s\n' "$maintainer" "$(LC_ALL=C date -u -d "@$SOURCE_DATE_EPOCH" -R)"
+} | gzip -9n >"$root/usr/share/doc/offshoot/changelog.Debian.gz"
+chmod 644 "$root/usr/share/doc/offshoot/changelog.Debian.gz"
 install -d "$root/usr/share/man/man1" "$root/usr/share/bash-completion/completions" \
   "$root/usr/share/zsh/vendor-completions" "$root/usr/share/fish/vendor_completions.d"
 "$binary" man "$root/usr/share/man/man1"

@@ -77,12 +77,12 @@ step() { printf '%4s s: %s\n' "$SECONDS" "$*"; }
 mmdebstrap --quiet --variant=minbase --include=systemd-sysv,dbus,postgresql,fuse3,procps bookworm "$machine" </dev/null
 systemd-nspawn "${options[@]}" /bin/true </dev/null >"$work/console" 2>&1 ||
   { echo "left out: systemd-nspawn cannot run here: $(tail -n 1 "$work/console")"; exit 0; }
-package=$(scripts/package.sh "${CARGO_TARGET_DIR:-target}/debug/offshoot" "$work" -Zgzip -z1)
+# Of two commits, of which apt takes the later for newer.
+now_s=$(date +%s)
+package=$(SOURCE_DATE_EPOCH=$now_s scripts/package.sh "${CARGO_TARGET_DIR:-target}/debug/offshoot" "$work" -Zgzip -z1)
 mv "$package" "$machine/root/offshoot.deb"
-dpkg-deb --raw-extract "$machine/root/offshoot.deb" "$work/next"
-sed -i 's/^Version: .*/&+next/' "$work/next/DEBIAN/control"
-dpkg-deb --root-owner-group -Zgzip -z1 --build "$work/next" "$machine/root/next.deb" >/dev/null
-rm -rf "$work/next"
+package=$(SOURCE_DATE_EPOCH=$((now_s + 1)) scripts/package.sh "${CARGO_TARGET_DIR:-target}/debug/offshoot" "$work" -Zgzip -z1)
+mv "$package" "$machine/root/next.deb"
 cat >"$machine/root/client.sh" <<'END'
 # Writes a row ten times a second, all by one connection, until it is ended.
 uri=$(offshoot vdb show dev --json | grep -oE '"uri": *"[^"]*' | cut -d'"' -f4)
@@ -144,6 +144,7 @@ step 'upgraded: the engine goes on, and the next takes its place at a reload'
 pid=$(main_pid)
 inside 'apt-get -qq install /root/next.deb >/dev/null 2>&1'
 [ "$(main_pid)" = "$pid" ] || fail 'the upgrade ended the engine'
+inside '[ "$(dpkg-query -Wf "\${Version}" offshoot)" = "$(dpkg-deb -f /root/next.deb Version)" ]' || fail 'it was not upgraded'
 inside 'systemctl reload offshoot'
 replaced "$pid" 'a reload'
 client_goes_on 'an upgrade'

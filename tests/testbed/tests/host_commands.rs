@@ -52,7 +52,15 @@ fn shells_and_manual_know_every_command() {
     let dir = tempfile::tempdir().unwrap();
     assert!(run(&["man", dir.path().to_str().unwrap()]).status.success());
     let page = std::fs::read_to_string(dir.path().join("offshoot-vdb-provision.1")).unwrap();
-    assert!(page.contains("offshoot vdb provision dev"), "{page}");
+    // Commands to copy: none is broken in its middle.
+    let (_, examples) = page.split_once("\n.SH EXAMPLES\n.nf\n").unwrap();
+    let (examples, after) = examples.split_once("\n.fi\n").unwrap();
+    assert!(examples.lines().all(|line| line.starts_with("offshoot vdb provision ")), "{examples}");
+    assert!(after.starts_with(".SH "), "{after}");
+    for page in std::fs::read_dir(dir.path()).unwrap() {
+        let text = std::fs::read_to_string(page.unwrap().path()).unwrap();
+        assert!(text.contains("\n.SH EXAMPLES\n.nf\n") && !text.contains("\n.SH EXTRA"), "{text}");
+    }
     assert!(dir.path().join("offshoot.1").exists());
     assert!(!dir.path().join("offshoot-keeper.1").exists(), "what only the engine starts is there");
 }
@@ -81,30 +89,66 @@ fn a_program_finds_a_vdb_in_its_environment() {
     assert!(String::from_utf8_lossy(&exec(&["true"]).stderr).contains("offshoot vdb start dev"));
 }
 
+/// A package of a commit of that time, in seconds.
+fn package_of(time: &str, dir: &Path) -> String {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/package.sh");
+    let mut command = Command::new(script);
+    command.arg(binary()).arg(dir).arg("-Znone").env("SOURCE_DATE_EPOCH", time);
+    let made = command.output().unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    text(&made).trim().to_owned()
+}
+
+#[test]
+fn a_package_of_a_later_commit_is_newer_and_one_of_the_same_commit_the_same() {
+    let dir = tempfile::tempdir().unwrap();
+    let made = |time: &str| {
+        let package = package_of(time, dir.path());
+        let field = Command::new("dpkg-deb").args(["-f", &package, "Version"]).output().unwrap();
+        (std::fs::read(package).unwrap(), text(&field).trim().to_owned())
+    };
+    let (first, second) = (made("1764325380"), made("1764325381"));
+    assert_eq!(first.1, concat!(env!("CARGO_PKG_VERSION"), "-20251128.102300"));
+    let is_older = |older: &str, newer: &str| {
+        let line = ["--compare-versions", older, "lt", newer];
+        Command::new("dpkg").args(line).status().unwrap().success()
+    };
+    assert!(is_older(&first.1, &second.1) && is_older(env!("CARGO_PKG_VERSION"), &first.1));
+    assert!(first == made("1764325380"), "the same commit makes another package");
+}
+
 /// The package has what it says, and its service is told when the engine answers.
 #[test]
 fn a_package_holds_an_engine_that_reports_to_its_service_manager() {
     let dir = tempfile::tempdir().unwrap();
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/package.sh");
-    let made = Command::new(script).arg(binary()).arg(dir.path()).arg("-Znone").output().unwrap();
-    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-    let package = text(&made).trim().to_owned();
+    let package = package_of("1764325380", dir.path());
     let root = dir.path().join("root");
     let unpacked = Command::new("dpkg-deb").args(["-x", &package]).arg(&root).status().unwrap();
     assert!(unpacked.success());
     let fields = text(&Command::new("dpkg-deb").args(["-f", &package]).output().unwrap());
     assert!(
-        fields.contains("fuse3") && !fields.replace("@localhost", "").contains('@'),
+        // Recommended, a server's package would start a cluster on port 5432.
+        fields.contains("fuse3")
+            && fields.contains("Suggests: postgresql\n")
+            && !fields.replace("@localhost", "").contains('@'),
         "{fields}"
     );
     for file in [
         "etc/offshoot/offshoot.conf",
-        "lib/systemd/system/offshoot.service",
+        "usr/lib/systemd/system/offshoot.service",
+        "usr/lib/systemd/system/offshoot-vdbs.service",
+        "usr/share/doc/offshoot/changelog.Debian.gz",
         "usr/share/man/man1/offshoot-vdb-provision.1.gz",
         "usr/share/bash-completion/completions/offshoot",
     ] {
         assert!(root.join(file).exists(), "{file}");
     }
+
+    let copyright = std::fs::read_to_string(root.join("usr/share/doc/offshoot/copyright")).unwrap();
+    assert!(
+        copyright.starts_with("Format: https://www.debian.org/doc/")
+            && copyright.contains("\nLicense: Apache-2.0\n")
+    );
 
     let (socket, pool) = (dir.path().join("notify"), dir.path().join("pool"));
     let manager = std::os::unix::net::UnixDatagram::bind(&socket).unwrap();
