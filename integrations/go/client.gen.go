@@ -2768,6 +2768,9 @@ type SetWebhook struct {
 	// Insecure Whether it may be another host's by plain HTTP.
 	Insecure *bool `json:"insecure,omitempty"`
 
+	// Name Another name: 1–63 of `a-z 0-9 _ -`, starting with a letter.
+	Name *string `json:"name,omitempty"`
+
 	// RotateSecret Whether another secret is made. For 24 hours after a change messages are signed with the secret of before, too.
 	RotateSecret *bool   `json:"rotate_secret,omitempty"`
 	Secret       *Secret `json:"secret,omitempty"`
