@@ -480,6 +480,8 @@ fn failures_exit_1_and_wrong_usage_2_each_in_both_forms() {
     for (line, exit_code, code) in [
         ("vdb show nobody --json", 1, "not_found"),
         ("vdb provision dev --from prod --json", 1, "already_exists"),
+        ("vdb set dev --label a=b --unlabel a --json", 1, "invalid_input"),
+        ("vdb list --limit 0 --json", 2, "invalid_input"),
         ("vdb provision x --from prod --at never --json", 2, "invalid_input"),
         ("--json vdb", 2, "invalid_input"),
         ("vdb --json fly", 2, "invalid_input"),

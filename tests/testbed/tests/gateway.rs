@@ -197,19 +197,19 @@ fn work(uri: &str, end: &AtomicBool) -> (u32, Vec<String>) {
 fn many_clients_outlive_many_refreshes() {
     let bed = Testbed::start().unwrap();
     bed.link("shop").unwrap();
-    let more = ["--gateway", "--set", "max_connections=300"];
+    let more = ["--gateway", "--set", "max_connections=200"];
     let dev = bed.provision("dev", "shop", &more).unwrap();
-    let idle: Vec<Database> = (0..150).map(|_| session_of(&dev.uri)).collect();
-    let silent: Vec<Database> = (0..50).map(|_| Database::connect(&dev.uri).unwrap()).collect();
+    let idle: Vec<Database> = (0..90).map(|_| session_of(&dev.uri)).collect();
+    let silent: Vec<Database> = (0..30).map(|_| Database::connect(&dev.uri).unwrap()).collect();
     let end = AtomicBool::new(false);
     let worked: Vec<_> = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..20).map(|_| scope.spawn(|| work(&dev.uri, &end))).collect();
+        let workers: Vec<_> = (0..10).map(|_| scope.spawn(|| work(&dev.uri, &end))).collect();
         for round in 0..2 {
             let begun = SystemClock.elapsed();
             done(&bed, "vdb refresh dev");
             println!("refreshed in {:?}", SystemClock.elapsed() - begun);
             idle.iter().for_each(check);
-            for session in silent.iter().skip(round * 25).take(25) {
+            for session in silent.iter().skip(round * 15).take(15) {
                 assert_eq!(session.number("SELECT 1").unwrap(), 1);
             }
         }

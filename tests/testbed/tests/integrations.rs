@@ -1,7 +1,7 @@
 //! Databases where they are used: the packages of `integrations/` against a real engine.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used)] // other programs are started
 
-use offshoot_testbed::{PATIENCE, Testbed, code_blocks, in_repository, wait_until};
+use offshoot_testbed::{PATIENCE, Testbed, Two, code_blocks, in_repository, wait_until};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -35,10 +35,12 @@ fn figures(text: &str) -> BTreeSet<String> {
 /// Alerts and dashboard ask for figures that an engine has.
 #[test]
 fn the_figures_that_are_looked_at_are_there() {
-    let bed = Testbed::start().unwrap();
-    bed.link("shop").unwrap();
-    bed.provision("dev", "shop", &[]).unwrap();
-    let shown = figures(&metrics(&bed));
+    let two = Two::start().unwrap();
+    two.here.link("shop").unwrap();
+    two.here.provision("dev", "shop", &[]).unwrap();
+    two.know().unwrap();
+    two.create("nightly", &["--include", "all"]).unwrap();
+    let shown = figures(&metrics(&two.here));
     assert!(shown.len() > 20, "{shown:?}");
     for file in ["prometheus/offshoot.rules.yml", "grafana/offshoot.json"] {
         let text = std::fs::read_to_string(integration(file)).unwrap();

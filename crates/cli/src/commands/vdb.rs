@@ -12,6 +12,7 @@ use offshoot_api::{
     ProvisionVdb, RefreshVdb, ReparentVdb, RewindTo, RewindVdb, SetVdb, Vdb, VdbGateway, VdbLog,
 };
 use offshoot_types::{ErrorKind, Failure, JobId};
+use std::collections::BTreeMap;
 
 /// How much of a log is asked for: what a server shows of it at most.
 const LOG_BYTES: u64 = 1 << 20;
@@ -99,11 +100,20 @@ pub fn options(args: VdbOptionArgs) -> Result<ProvisionVdb, Failure> {
     })
 }
 
+/// What is to be set and what is to go, by their keys; null goes. One of each is asked for.
+fn changes(
+    set: Vec<(String, String)>,
+    unset: Vec<String>,
+) -> Result<BTreeMap<String, Option<String>>, Failure> {
+    if let Some(both) = unset.iter().find(|key| set.iter().any(|(set, _)| set == *key)) {
+        let message = format!("'{both}' is to be set, and to be removed");
+        return Err(Failure::new(ErrorKind::InvalidInput, message, "ask for one of them"));
+    }
+    let set = set.into_iter().map(|(key, value)| (key, Some(value)));
+    Ok(set.chain(unset.into_iter().map(|key| (key, None))).collect())
+}
+
 fn set_request(change: VdbChangeArgs) -> Result<SetVdb, Failure> {
-    let changes = |set: Vec<(String, String)>, unset: Vec<String>| {
-        let set = set.into_iter().map(|(key, value)| (key, Some(value)));
-        set.chain(unset.into_iter().map(|key| (key, None))).collect()
-    };
     let kept = change.refresh_keeps;
     let refresh_keeps = (!kept.is_empty())
         .then(|| kept.iter().filter_map(|choice| choice.0).map(Into::into).collect());
@@ -116,10 +126,10 @@ fn set_request(change: VdbChangeArgs) -> Result<SetVdb, Failure> {
         refresh_keeps,
         remove_hooks: change.no_hook.into_iter().map(|event| event.0).collect(),
         description: change.description,
-        labels: changes(change.label, change.unlabel),
+        labels: changes(change.label, change.unlabel)?,
         protected: (change.protect || change.unprotect).then_some(change.protect),
         expires_in_ms: change.expires.map(|choice| choice.0),
-        settings: changes(change.set, change.unset),
+        settings: changes(change.set, change.unset)?,
         memory_bytes: change.memory.map(|choice| choice.0),
         gateway: (change.gateway || change.no_gateway).then_some(change.gateway),
         stop_when_idle_ms: change.stop_when_idle.map(|choice| choice.0),

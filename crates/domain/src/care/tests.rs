@@ -37,7 +37,7 @@ fn what_makes_no_sense_is_refused_with_what_would() {
         (labels([("", Some("x"))]), "no key"),
         (labels([("with space", Some("x"))]), "no key"),
         (labels([("key", Some("\u{1b}[31m"))]), "one line"),
-        (expires(0), "ten years"),
+        (expires(0), "at once"),
         (expires(u64::MAX), "ten years"),
         (CareChange { protected: Some(true), ..expires(1000) }, "does not expire"),
     ];

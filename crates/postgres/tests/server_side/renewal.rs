@@ -62,7 +62,7 @@ const OF_THIRD: &str = "UPDATE public.items SET t = t || '.' WHERE id = 5;
     INSERT INTO public.items (t) VALUES ('new'), ('newer')";
 
 /// What happens at the source, in turn.
-const ROUNDS: [&str; 5] = [
+const ROUNDS: [&str; 4] = [
     "ALTER TABLE public.people DISABLE TRIGGER never;
      UPDATE public.people SET name = 'Quoxiz Other', country = NULL WHERE id IN (7, 1700);
      INSERT INTO public.people (email, name, number) VALUES ('quoxiz-new@quoxiz.example', 'Quoxiz New', 9000000000000000001);
@@ -93,21 +93,20 @@ const ROUNDS: [&str; 5] = [
      REFRESH MATERIALIZED VIEW public.names",
     "SELECT 1",
     "UPDATE public.parcels SET note = 'all' WHERE id % 2 = 0; VACUUM FULL public.keyed;
+     UPDATE public.parcels SET note = (SELECT string_agg(md5(n::text || id), '') FROM generate_series(1, 300) n) WHERE id % 1000 = 5;
      TRUNCATE public.empty; UPDATE public.sometimes SET country = 'DE', name = 'Quoxiz back' WHERE id = 2;
      INSERT INTO public.visits VALUES ('2021-05-05', 'Quoxiz visitor z')",
-    // On every page something, and on most of them more than has changed.
+    // On every page something, and on most of them more than has changed. Of values out of line some others, and some that stay
+    // in rows that change.
     "UPDATE public.parcels SET owner = 'Quoxiz anywhere ' || id WHERE id % 100 = 7;
-     UPDATE public.parcels SET note = (SELECT string_agg(md5(n::text || id), '') FROM generate_series(1, 300) n) WHERE id % 1000 = 5;
      SELECT count(*) FROM (SELECT FROM public.parcels WHERE id % 3 = 0 FOR KEY SHARE) locked;
      BEGIN; UPDATE public.parcels SET owner = 'Quoxiz never' WHERE id % 100 = 8; ROLLBACK;
-     DELETE FROM public.parcels WHERE id % 500 = 11;
-     SELECT count(*) FROM public.sometimes; VACUUM (FREEZE) public.keyed",
-    // Values out of line: some others, and some that stay in rows that change.
-    "UPDATE public.parcels SET note = reverse(note) WHERE id % 2000 = 5;
-     UPDATE public.parcels SET weight = 1 WHERE id % 2000 = 1005; VACUUM (FREEZE) public.parcels",
+     UPDATE public.parcels SET note = reverse(note) WHERE id % 2000 = 5;
+     UPDATE public.parcels SET weight = 1 WHERE id % 2000 = 1005;
+     DELETE FROM public.parcels WHERE id % 500 = 11; VACUUM (FREEZE) public.parcels; VACUUM (FREEZE) public.keyed",
 ];
 /// The most rows that may be written of `parcels` in each.
-const WRITTEN: [u64; 5] = [100, 100, 20_000, 400, 100];
+const WRITTEN: [u64; 4] = [100, 100, 20_000, 400];
 
 fn rules() -> String {
     RULES.to_owned() + MORE_RULES
