@@ -34,6 +34,10 @@ const NORMAL: u32 = 1;
 const HAS_EXTERNAL: u16 = 0x0004;
 /// The number in `xmax` has locked the row alone.
 const LOCK_ONLY: u16 = 0x0080;
+/// How it is locked: for others to refer to it, or by one alone. With the second of these and neither [`LOCK_ONLY`] nor
+/// [`XMAX_IS_MULTI`], PostgreSQL 9.2 and before have locked a row, and not deleted it.
+const LOCKS: u16 = 0x0050;
+const LOCKED_BY_ONE: u16 = 0x0040;
 /// What inserted the row has committed; with the next mark: so long ago that its number means nothing.
 const XMIN_COMMITTED: u16 = 0x0100;
 /// What inserted the row was rolled back.
@@ -102,6 +106,8 @@ impl Row<'_> {
             return Seen::Perhaps;
         }
         let inserted = match self.marks & (XMIN_COMMITTED | XMIN_INVALID) {
+            // `INSERT … ON CONFLICT` has taken it back.
+            0 if self.xmin == 0 => Outcome::RolledBack,
             0 if self.xmin < FIRST_NORMAL => Outcome::Committed,
             0 => outcomes.of(self.xmin),
             XMIN_INVALID => Outcome::RolledBack,
@@ -111,6 +117,7 @@ impl Row<'_> {
             _ if self.xmax == 0 => Outcome::RolledBack,
             marks if marks & (XMAX_INVALID | LOCK_ONLY) != 0 => Outcome::RolledBack,
             marks if marks & XMAX_IS_MULTI != 0 => Outcome::Unknown,
+            marks if marks & LOCKS == LOCKED_BY_ONE => Outcome::RolledBack,
             marks if marks & XMAX_COMMITTED != 0 => Outcome::Committed,
             _ => outcomes.of(self.xmax),
         };

@@ -85,6 +85,7 @@ fn the_same_row_in_both_is_left_out() {
         row(500, ROLLED_BACK, 0, b"a"),
         row(500, UNDER_WAY, XMIN_COMMITTED, b"a"),
         row(500, 600, LIVE, b"a"),
+        row(500, 600, XMIN_COMMITTED | LOCKED_BY_ONE, b"a"),
     ] {
         assert!(!differ(&live, &same), "{same:?}");
         let other = [&same[..], b"b"].concat();
@@ -104,6 +105,7 @@ fn no_row_in_both_is_left_out() {
         row(500, 600, XMIN_COMMITTED | XMAX_COMMITTED, b"a"),
         row(500, 600, 0, b"b"),
         row(ROLLED_BACK, 0, XMAX_INVALID, b"c"),
+        row(0, 0, XMAX_INVALID, b"c"),
         row(UNDER_WAY, 0, XMAX_INVALID, b"d"),
         row(500, 0, XMIN_INVALID | XMAX_INVALID, b"e"),
     ];
