@@ -13,8 +13,6 @@ struct Elsewhere<'a> {
     bed: &'a Testbed,
     vdb: Vdb,
     certificate: PathBuf,
-    /// Where its psql is.
-    programs: PathBuf,
 }
 
 impl<'a> Elsewhere<'a> {
@@ -22,7 +20,7 @@ impl<'a> Elsewhere<'a> {
         let network = vdb.network.as_ref().context("it is reached by nobody")?;
         let certificate = bed.scratch.path().join(format!("{}.crt", vdb.name));
         std::fs::write(&certificate, &network.certificate)?;
-        Ok(Elsewhere { bed, vdb, certificate, programs: find_newest()? })
+        Ok(Elsewhere { bed, vdb, certificate })
     }
 
     /// What a query answers, or why it does not.
@@ -39,7 +37,7 @@ impl<'a> Elsewhere<'a> {
             uri.path().trim_start_matches('/'),
             self.certificate.display()
         );
-        let spec = Spec::new(self.programs.join("psql"))
+        let spec = Spec::new(find_newest()?.join("psql"))
             .args(["--no-psqlrc", "--tuples-only", "--no-align", "--command"])
             .arg("SELECT version FROM pg_catalog.pg_stat_ssl WHERE pid = pg_backend_pid()")
             .arg(target)
@@ -54,13 +52,6 @@ impl<'a> Elsewhere<'a> {
     fn is_let_in(&self, host: &str, tls: &str) -> Result<()> {
         let answer = self.asks(host, "offshoot", tls)?;
         ensure!(answer.as_deref() == Ok("TLSv1.3"), "{host} {tls}: {answer:?}");
-        Ok(())
-    }
-
-    /// By a gateway: the server itself hears nothing of TLS.
-    fn comes_in(&self, host: &str, tls: &str) -> Result<()> {
-        let answer = self.asks(host, "offshoot", tls)?;
-        ensure!(answer.is_ok(), "{host} {tls}: {answer:?}");
         Ok(())
     }
 
@@ -82,7 +73,6 @@ mod needs_root {
 
     const HERE: &str = "10.99.0.1";
     const THERE: &str = "10.98.0.1";
-    const GATEWAY: [&str; 5] = ["--gateway", "--listen", "0.0.0.0", "--allow", "10.99.0.0/24"];
 
     #[test]
     #[ignore = "needs root"]
@@ -107,8 +97,8 @@ mod needs_root {
         all.is_let_in(THERE, "verify-ca")?;
         all.is_refused(HERE, "offshoot", "require", "no pg_hba.conf entry")?;
         // Each VDB is known by its own.
-        let mut mixed = all.again()?;
-        mixed.certificate.clone_from(&one.certificate);
+        let mixed =
+            Elsewhere { bed: &bed, vdb: all.vdb.clone(), certificate: one.certificate.clone() };
         mixed.is_refused(THERE, "offshoot", "verify-ca", "certificate verify failed")?;
 
         // It stays what it is known by.
@@ -128,8 +118,13 @@ mod needs_root {
         let bed =
             Testbed::with(SourceOptions { bin_dir: find_newest()?, scale: 0, settings: vec![] })?;
         bed.link("prod")?;
-        let one = Elsewhere::of(&bed, bed.provision("one", "prod", &GATEWAY)?)?;
-        let comes_in = |host: &str, tls: &str| one.comes_in(host, tls);
+        let wish = ["--gateway", "--listen", "0.0.0.0", "--allow", "10.99.0.0/24"];
+        let one = Elsewhere::of(&bed, bed.provision("one", "prod", &wish)?)?;
+        let comes_in = |host: &str, tls: &str| -> Result<()> {
+            let answer = one.asks(host, "offshoot", tls)?;
+            ensure!(answer.is_ok(), "{host} {tls}: {answer:?}");
+            Ok(())
+        };
         for _ in 0..2 {
             comes_in(HERE, "verify-ca")?;
             one.is_refused(HERE, "offshoot", "disable", "need TLS")?;
@@ -141,32 +136,6 @@ mod needs_root {
         // The server itself is on loopback alone.
         ensure!(bed.open("one")?.text("SHOW listen_addresses")? == "127.0.0.1");
         Ok(())
-    }
-
-    mod needs_postgres_18 {
-        use super::*;
-        use offshoot_testbed::other_server;
-
-        #[test]
-        #[ignore = "needs root, and PostgreSQL 18 in OFFSHOOT_TEST_PG_BINS"]
-        fn a_gateway_takes_a_client_that_does_not_ask_for_tls_first() -> Result<()> {
-            offshoot_testbed::enter_own_network(&["10.99.0.1/24", "10.98.0.1/24"])?;
-            let bed = Testbed::with(SourceOptions {
-                bin_dir: find_newest()?,
-                scale: 0,
-                settings: vec![],
-            })?;
-            bed.link("prod")?;
-            let mut one = Elsewhere::of(&bed, bed.provision("one", "prod", &GATEWAY)?)?;
-            one.programs = other_server(18);
-            let at_once = "verify-ca sslnegotiation=direct";
-            one.comes_in(HERE, at_once)?;
-            one.is_refused(THERE, "offshoot", at_once, "not allowed")?;
-            // It is told nothing where there is no TLS.
-            let plain = Elsewhere { vdb: bed.provision("plain", "prod", &["--gateway"])?, ..one };
-            plain.is_refused("127.0.0.1", "offshoot", at_once, "SSL")?;
-            plain.comes_in("127.0.0.1", "prefer")
-        }
     }
 
     /// What cannot be, or would let in anybody.
@@ -193,7 +162,7 @@ mod needs_root {
         let files = bed.open("branch")?.rows("SELECT pg_ls_dir('.')")?.concat();
         ensure!(files.contains(&"PG_VERSION".to_owned()));
         ensure!(!files.iter().any(|name| name.contains("tls")), "{files:?}");
-        let branch = Elsewhere { vdb: branch, ..parent.again()? };
+        let branch = Elsewhere { bed, vdb: branch, certificate: parent.certificate.clone() };
         branch.is_refused(HERE, "offshoot", "require", "Connection refused")
     }
 }
