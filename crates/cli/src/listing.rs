@@ -81,7 +81,7 @@ pub fn arrange<T>(all: &mut Vec<T>, args: &ListArgs, columns: &[Column<T>]) -> R
     Ok(())
 }
 
-/// Arranges the entries of a list that was answered, and prints it. Those that are `wanted` are kept.
+/// Prints a list that was answered: of its entries what `choose` keeps, arranged.
 ///
 /// # Errors
 /// As [`arrange`].
@@ -90,12 +90,12 @@ pub fn print<T, L: Serialize>(
     mut list: L,
     entries: fn(&mut L) -> &mut Vec<T>,
     (args, columns): (&ListArgs, &[Column<T>]),
-    wanted: impl Fn(&T) -> bool,
+    choose: impl FnOnce(&mut Vec<T>),
     empty: &str,
 ) -> Result<(), Failure> {
     let all = entries(&mut list);
     let of = all.len();
-    all.retain(wanted);
+    choose(all);
     arrange(all, args, columns)?;
     let words = text(all, of, args, columns, empty);
     output.print(&list, |_| words);

@@ -32,7 +32,7 @@ pub fn user(session: &Session, command: UserCommand) -> Result<(), Failure> {
             client.list_users()?,
             |list| &mut list.users,
             (&args.list, USERS),
-            |one| args.role.is_none_or(|role| one.role == Role::from(role)),
+            |all| all.retain(|one| args.role.is_none_or(|role| one.role == Role::from(role))),
             "there is no user; add one with: offshoot user add",
         )?,
         UserCommand::Remove(args) => {
@@ -109,7 +109,7 @@ pub fn token(session: &Session, command: TokenCommand) -> Result<(), Failure> {
             client.list_tokens()?,
             |list| &mut list.tokens,
             (&args.list, TOKENS),
-            |one| args.user.as_ref().is_none_or(|user| *user == one.user),
+            |all| all.retain(|one| args.user.as_ref().is_none_or(|user| *user == one.user)),
             "there is no token; make one with: offshoot token create --user NAME",
         )?,
         TokenCommand::Revoke { id } => {

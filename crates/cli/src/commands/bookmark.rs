@@ -54,13 +54,14 @@ const COLUMNS: &[Column<Bookmark>] = &[
 ];
 
 fn list(session: &Session, args: &ListBookmarksArgs) -> Result<(), Failure> {
-    let mut list = session.client.list_bookmarks()?;
-    let all = list.bookmarks.len();
-    list.bookmarks.retain(|one| args.on.as_ref().is_none_or(|name| *name == one.object));
-    listing::arrange(&mut list.bookmarks, &args.list, COLUMNS)?;
-    session.output.print(&list, |list| {
-        let empty = "there is no bookmark; set one with: offshoot bookmark create";
-        listing::text(&list.bookmarks, all, &args.list, COLUMNS, empty)
-    });
-    Ok(())
+    listing::print(
+        session.output,
+        session.client.list_bookmarks()?,
+        |list| &mut list.bookmarks,
+        (&args.list, COLUMNS),
+        |all| {
+            all.retain(|one| args.on.as_ref().is_none_or(|name| *name == one.object));
+        },
+        "there is no bookmark; set one with: offshoot bookmark create",
+    )
 }

@@ -1,9 +1,7 @@
 //! `offshoot dsource …`
 
 use super::{Session, removal, several, snapshot};
-use crate::args::{
-    DsourceCommand, JobArgs, LinkArgs, ListDsourcesArgs, Names, NamesJobArgs, SetArgs,
-};
+use crate::args::{DsourceCommand, JobArgs, LinkArgs, ListDsourcesArgs, NamesJobArgs, SetArgs};
 use crate::listing::{self, Column, Key, more, usual};
 use crate::output::{Fields, duration, or_dash, seconds, size, word};
 use crate::password;
@@ -20,13 +18,19 @@ pub fn run(session: &Session, command: DsourceCommand) -> Result<(), Failure> {
         DsourceCommand::Show(args) => show(session, &args.name),
         DsourceCommand::Set(args) => set(session, args),
         DsourceCommand::Sync(NamesJobArgs { names, job }) => {
-            each(session, &names, job, "synced", |name| client.sync_dsource(name))
+            several::each_shown(session, &names.all(), (job, show), "synced", |name| {
+                client.sync_dsource(name)
+            })
         }
         DsourceCommand::Pause(NamesJobArgs { names, job }) => {
-            each(session, &names, job, "paused", |name| client.pause_dsource(name))
+            several::each_shown(session, &names.all(), (job, show), "paused", |name| {
+                client.pause_dsource(name)
+            })
         }
         DsourceCommand::Resume(NamesJobArgs { names, job }) => {
-            each(session, &names, job, "resumed", |name| client.resume_dsource(name))
+            several::each_shown(session, &names.all(), (job, show), "resumed", |name| {
+                client.resume_dsource(name)
+            })
         }
         DsourceCommand::Unlink(args) => {
             removal::confirm(session, "unlink", &args.names.all(), args.yes)?;
@@ -58,19 +62,6 @@ fn set(session: &Session, args: SetArgs) -> Result<(), Failure> {
     let request = SetDsource { source, password };
     let job = session.client.set_dsource(&args.name, &request)?;
     change(session, &args.name, args.job, job)
-}
-
-/// The same job for each dSource; one alone is shown.
-fn each(
-    session: &Session,
-    names: &Names,
-    args: JobArgs,
-    done: &str,
-    begin: impl Fn(&str) -> Result<JobId, Failure>,
-) -> Result<(), Failure> {
-    several::each(session, (&names.all(), args), done, begin, |name, job| {
-        change(session, name, args, job)
-    })
 }
 
 /// Waits for a job that leaves a dSource, and shows it.
@@ -149,13 +140,14 @@ fn error(dsource: &Dsource) -> Option<String> {
 }
 
 fn list(session: &Session, args: &ListDsourcesArgs) -> Result<(), Failure> {
-    let mut list = session.client.list_dsources()?;
-    let all = list.dsources.len();
-    listing::retain_in(&mut list.dsources, &args.state, |one| word(&one.state));
-    listing::arrange(&mut list.dsources, &args.list, COLUMNS)?;
-    session.output.print(&list, |list| {
-        let empty = "there is no dSource; link one with: offshoot dsource link";
-        listing::text(&list.dsources, all, &args.list, COLUMNS, empty)
-    });
-    Ok(())
+    listing::print(
+        session.output,
+        session.client.list_dsources()?,
+        |list| &mut list.dsources,
+        (&args.list, COLUMNS),
+        |all| {
+            listing::retain_in(all, &args.state, |one| word(&one.state));
+        },
+        "there is no dSource; link one with: offshoot dsource link",
+    )
 }

@@ -94,14 +94,16 @@ fn error(job: &Job) -> Option<String> {
 }
 
 fn list(session: &Session, args: &ListJobsArgs) -> Result<(), Failure> {
-    let mut list = session.client.list_jobs()?;
-    let all = list.jobs.len();
-    listing::retain_in(&mut list.jobs, &args.state, |job| word(&job.state));
-    listing::retain_in(&mut list.jobs, &args.kind, |job| job.kind.clone());
-    list.jobs.retain(|job| args.on.as_ref().is_none_or(|name| *name == job.object));
-    listing::arrange(&mut list.jobs, &args.list, COLUMNS)?;
-    session.output.print(&list, |list| {
-        listing::text(&list.jobs, all, &args.list, COLUMNS, "there is no job")
-    });
-    Ok(())
+    listing::print(
+        session.output,
+        session.client.list_jobs()?,
+        |list| &mut list.jobs,
+        (&args.list, COLUMNS),
+        |all| {
+            listing::retain_in(all, &args.state, |job| word(&job.state));
+            listing::retain_in(all, &args.kind, |job| job.kind.clone());
+            all.retain(|job| args.on.as_ref().is_none_or(|name| *name == job.object));
+        },
+        "there is no job",
+    )
 }

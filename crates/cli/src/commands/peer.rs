@@ -41,7 +41,7 @@ pub fn run(session: &Session, command: PeerCommand) -> Result<(), Failure> {
             client.list_peers()?,
             |list| &mut list.peers,
             (&args, COLUMNS),
-            |_| true,
+            |_| (),
             "there is no peer; let one in with: offshoot peer invite",
         )?,
         PeerCommand::Show(args) => output.print(&client.show_peer(&args.name)?, one),

@@ -28,12 +28,15 @@ struct OneResult {
     error: Option<ErrorBody>,
 }
 
+/// What shows an object by its name.
+type Show = fn(&Session, &str) -> Result<(), Failure>;
+
 /// Begins a job for each object and waits for all. For one alone, `one` says what became of it; of several, each is `done`, or
 /// why it is not is said, and the program fails at the end. One that fails holds up no other.
 ///
 /// # Errors
 /// Those of a single object.
-pub fn each<T: Copy + PartialEq + fmt::Display>(
+fn each<T: Copy + PartialEq + fmt::Display>(
     session: &Session,
     (names, args): (&[T], JobArgs),
     done: &str,
@@ -81,6 +84,22 @@ pub fn each<T: Copy + PartialEq + fmt::Display>(
         std::process::exit(i32::from(FAILED));
     }
     Ok(())
+}
+
+/// The same of objects of which one alone is shown when it is done.
+///
+/// # Errors
+/// Those of a single object.
+pub fn each_shown(
+    session: &Session,
+    names: &[&str],
+    (args, show): (JobArgs, Show),
+    done: &str,
+    begin: impl Fn(&str) -> Result<JobId, Failure>,
+) -> Result<(), Failure> {
+    each(session, (names, args), done, begin, |name, job| {
+        session.follow(job, args, |_| show(session, name))
+    })
 }
 
 /// The same of objects that are no more when it is done.

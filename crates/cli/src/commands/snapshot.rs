@@ -74,16 +74,17 @@ fn bookmarks(snapshot: &Snapshot) -> Option<String> {
 }
 
 fn list(session: &Session, args: &ListSnapshotsArgs) -> Result<(), Failure> {
-    let mut list = session.client.list_snapshots(args.object.as_deref())?;
-    let all = list.snapshots.len();
-    listing::retain_in(&mut list.snapshots, &args.state, |one| word(&one.state));
-    listing::retain_in(&mut list.snapshots, &args.kind, |one| word(&one.kind));
-    listing::arrange(&mut list.snapshots, &args.list, COLUMNS)?;
-    session.output.print(&list, |list| {
-        let empty = "there is no snapshot; take one with: offshoot snapshot take";
-        listing::text(&list.snapshots, all, &args.list, COLUMNS, empty)
-    });
-    Ok(())
+    listing::print(
+        session.output,
+        session.client.list_snapshots(args.object.as_deref())?,
+        |list| &mut list.snapshots,
+        (&args.list, COLUMNS),
+        |all| {
+            listing::retain_in(all, &args.state, |one| word(&one.state));
+            listing::retain_in(all, &args.kind, |one| word(&one.kind));
+        },
+        "there is no snapshot; take one with: offshoot snapshot take",
+    )
 }
 
 /// Snapshots as a table.

@@ -25,7 +25,7 @@ pub fn run(session: &Session, command: TemplateCommand) -> Result<(), Failure> {
             client.list_templates()?,
             |list| &mut list.templates,
             (&args, COLUMNS),
-            |_| true,
+            |_| (),
             "there is no template; make one with: offshoot template create",
         )?,
         TemplateCommand::Show(args) => output.print(&client.show_template(&args.name)?, text),

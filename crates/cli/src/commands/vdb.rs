@@ -2,8 +2,8 @@
 
 use super::{Session, hooks, removal, several};
 use crate::args::{
-    ConnectArgs, HookArgs, JobArgs, KeepArg, ListVdbsArgs, LogsArgs, Names, NamesJobArgs,
-    ProvisionArgs, RewindArgs, VdbChangeArgs, VdbCommand, VdbOptionArgs,
+    ConnectArgs, HookArgs, JobArgs, KeepArg, ListVdbsArgs, LogsArgs, NamesJobArgs, ProvisionArgs,
+    RewindArgs, VdbChangeArgs, VdbCommand, VdbOptionArgs,
 };
 use crate::listing::{self, Column, Key, more, usual};
 use crate::output::{Fields, duration, or_dash, seconds, size, word};
@@ -37,10 +37,14 @@ pub fn run(session: &Session, command: VdbCommand) -> Result<(), Failure> {
         VdbCommand::Hooks(args) => hooks::show(session, &args),
         VdbCommand::Certificate(args) => certificate(session, &args.name),
         VdbCommand::Start(NamesJobArgs { names, job }) => {
-            each(session, &names, job, "started", |name| client.start_vdb(name))
+            several::each_shown(session, &names.all(), (job, show), "started", |name| {
+                client.start_vdb(name)
+            })
         }
         VdbCommand::Stop(NamesJobArgs { names, job }) => {
-            each(session, &names, job, "stopped", |name| client.stop_vdb(name))
+            several::each_shown(session, &names.all(), (job, show), "stopped", |name| {
+                client.stop_vdb(name)
+            })
         }
         VdbCommand::ResetPassword(args) => {
             change(session, &args.name, args.job, client.reset_password_of_vdb(&args.name)?)
@@ -57,7 +61,7 @@ pub fn run(session: &Session, command: VdbCommand) -> Result<(), Failure> {
         VdbCommand::Refresh(args) => {
             let request = RefreshVdb { moment: args.moment.moment() };
             let refresh = |name: &str| client.refresh_vdb(name, &request);
-            each(session, &args.names, args.job, "refreshed", refresh)
+            several::each_shown(session, &args.names.all(), (args.job, show), "refreshed", refresh)
         }
         VdbCommand::Rewind(args) => rewind(session, &args),
     }
@@ -181,19 +185,6 @@ fn certificate(session: &Session, name: &str) -> Result<(), Failure> {
     })?;
     session.output.print(&vdb.network, |_| network.certificate.trim_end().to_owned());
     Ok(())
-}
-
-/// The same job for each VDB; one alone is shown.
-fn each(
-    session: &Session,
-    names: &Names,
-    args: JobArgs,
-    done: &str,
-    begin: impl Fn(&str) -> Result<JobId, Failure>,
-) -> Result<(), Failure> {
-    several::each(session, (&names.all(), args), done, begin, |name, job| {
-        change(session, name, args, job)
-    })
 }
 
 /// Waits for a job that leaves a VDB, and shows it.
@@ -338,18 +329,19 @@ fn has_label(vdb: &Vdb, wanted: &str) -> bool {
 }
 
 fn list(session: &Session, args: &ListVdbsArgs) -> Result<(), Failure> {
-    let mut list = session.client.list_vdbs()?;
-    let all = list.vdbs.len();
-    listing::retain_in(&mut list.vdbs, &args.state, |vdb| word(&vdb.state));
-    list.vdbs.retain(|vdb| {
-        args.label.iter().all(|wanted| has_label(vdb, wanted))
-            && args.parent.as_ref().is_none_or(|name| *name == vdb.parent)
-            && args.owner.as_ref().is_none_or(|name| vdb.owner.as_ref() == Some(name))
-    });
-    listing::arrange(&mut list.vdbs, &args.list, COLUMNS)?;
-    session.output.print(&list, |list| {
-        let empty = "there is no VDB; make one with: offshoot vdb provision";
-        listing::text(&list.vdbs, all, &args.list, COLUMNS, empty)
-    });
-    Ok(())
+    listing::print(
+        session.output,
+        session.client.list_vdbs()?,
+        |list| &mut list.vdbs,
+        (&args.list, COLUMNS),
+        |all| {
+            listing::retain_in(all, &args.state, |vdb| word(&vdb.state));
+            all.retain(|vdb| {
+                args.label.iter().all(|wanted| has_label(vdb, wanted))
+                    && args.parent.as_ref().is_none_or(|name| *name == vdb.parent)
+                    && args.owner.as_ref().is_none_or(|name| vdb.owner.as_ref() == Some(name))
+            });
+        },
+        "there is no VDB; make one with: offshoot vdb provision",
+    )
 }

@@ -26,7 +26,7 @@ pub fn run(session: &Session, command: WebhookCommand) -> Result<(), Failure> {
             client.list_webhooks()?,
             |list| &mut list.webhooks,
             (&args, COLUMNS),
-            |_| true,
+            |_| (),
             "there is no webhook; add one with: offshoot webhook add",
         )?,
         WebhookCommand::Show(args) => output.print(&client.show_webhook(&args.name)?, one),

@@ -184,9 +184,7 @@ impl<'a> Page<'a> {
             data: (row.get(ROW_HEADER..)?, *row.get(22)?),
         })
     }
-}
 
-impl<'a> Page<'a> {
     /// What an item leads to, and whether the copy shows it.
     fn seen(&self, item: u16, outcomes: &mut Outcomes<'_>) -> (Option<Row<'a>>, Seen) {
         let pointer = self.pointer(item);
@@ -212,6 +210,8 @@ pub(super) struct Files {
     /// None where it has no such file.
     left: Option<Box<dyn DataFile>>,
     right: Option<Box<dyn DataFile>>,
+    /// For what is read of each.
+    buffers: (Vec<u8>, Vec<u8>),
 }
 
 impl Files {
@@ -223,21 +223,21 @@ impl Files {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             opened => opened.map(Some),
         };
-        Ok(Files { left: open(left)?, right: open(right)? })
+        let buffers = (vec![0; RUN_BYTES], vec![0; RUN_BYTES]);
+        Ok(Files { left: open(left)?, right: open(right)?, buffers })
     }
 
     /// Finds the places in these pages of the file that may be rows which are not the same in both copies, in ascending order;
     /// `first` is the number of the file's first page in the table. Ends early where there are more than so many. Returns how
     /// many places it looked at.
     pub(super) fn places(
-        &self,
+        &mut self,
         (first, pages): (u64, Range<u64>),
         known: &mut Transactions<'_>,
         (places, most): (&mut Vec<Place>, usize),
         waiting: &mut dyn FnMut() -> Result<(), Failure>,
     ) -> Result<u64, Failure> {
         let mut looked = 0;
-        let mut buffers = (vec![0; RUN_BYTES], vec![0; RUN_BYTES]);
         let mut at = pages.start;
         while at < pages.end && places.len() <= most {
             waiting()?;
@@ -245,8 +245,10 @@ impl Files {
             let failed = |error: io::Error| {
                 Failure::internal(format!("pages of a table cannot be read: {error}"))
             };
-            let left = read(self.left.as_deref(), at, count, &mut buffers.0).map_err(failed)?;
-            let right = read(self.right.as_deref(), at, count, &mut buffers.1).map_err(failed)?;
+            let left =
+                read(self.left.as_deref(), at, count, &mut self.buffers.0).map_err(failed)?;
+            let right =
+                read(self.right.as_deref(), at, count, &mut self.buffers.1).map_err(failed)?;
             for page in 0..count {
                 let number = u32::try_from(first + at + page).unwrap_or(u32::MAX);
                 let (left, right) = (page_of(left, page), page_of(right, page));

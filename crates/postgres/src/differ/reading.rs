@@ -149,7 +149,7 @@ fn narrowed(
         let mut at = range.start;
         while at < range.end {
             let number = at / FILE_PAGES;
-            let files = match opened.take().filter(|(which, _)| *which == number) {
+            let mut files = match opened.take().filter(|(which, _)| *which == number) {
                 Some((_, files)) => files,
                 None => Files::open(known.files, &file_name(file, number)).map_err(failed)?,
             };

@@ -131,9 +131,9 @@ pub fn list(session: &Session, args: &ListReplicationsArgs) -> Result<(), Failur
         session.client.list_replications()?,
         |list| &mut list.replications,
         (&args.list, COLUMNS),
-        |one| {
-            args.peer.as_ref().is_none_or(|peer| *peer == one.peer)
-                && (args.state.is_empty() || args.state.contains(&word(&one.state)))
+        |all| {
+            all.retain(|one| args.peer.as_ref().is_none_or(|peer| *peer == one.peer));
+            listing::retain_in(all, &args.state, |one| word(&one.state));
         },
         "nothing is replicated; say what: offshoot replication create",
     )
