@@ -46,7 +46,9 @@ gzip -9n "$root"/usr/share/man/man1/*.1
 
 # The newest interface of the C library that it calls.
 glibc=$(grep -aoE 'GLIBC_2\.[0-9]+' "$binary" | sort -uV | tail -n 1)
-size=$(du -sk --exclude=DEBIAN "$root" | cut -f1)
+# In KiB, as Debian's own tools count it: files rounded up, 1 for all else. What the disk took (du) differs from build to build, as an
+# extent tree of a file in many pieces counts.
+size=$(find "$root" -mindepth 1 -printf '%y %s\n' | awk '{ total += $1 == "f" ? int(($2 + 1023) / 1024) : 1 } END { print total }')
 install -d "$root/DEBIAN"
 sed -e "s/@VERSION@/$version/; s/@ARCHITECTURE@/$architecture/; s/@SIZE@/$size/; s/@GLIBC@/${glibc#GLIBC_}/" \
   packaging/debian/control.in >"$root/DEBIAN/control"

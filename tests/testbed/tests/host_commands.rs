@@ -114,7 +114,14 @@ fn a_package_of_a_later_commit_is_newer_and_one_of_the_same_commit_the_same() {
         Command::new("dpkg").args(line).status().unwrap().success()
     };
     assert!(is_older(&first.1, &second.1) && is_older(env!("CARGO_PKG_VERSION"), &first.1));
-    assert!(first == made("1764325380"), "the same commit makes another package");
+    let again = made("1764325380").0;
+    let differs = first.0.iter().zip(&again).position(|(one, other)| one != other);
+    assert!(
+        first.0 == again,
+        "the same commit makes another package: from byte {differs:?} of {} and {}",
+        first.0.len(),
+        again.len()
+    );
 }
 
 /// The package has what it says, and its service is told when the engine answers.
