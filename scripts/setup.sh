@@ -57,6 +57,15 @@ if [ "$purpose" = test ]; then
   # The container that is a VDB forwards by it.
   command -v socat >/dev/null || missing+=(socat)
   command -v c++ >/dev/null || missing+=(g++)
+  # They build images and run containers of them: scripts/test-image.sh, for root alone.
+  if [ "$(id -u)" = 0 ]; then
+    command -v podman >/dev/null || missing+=(podman)
+    command -v runc >/dev/null || missing+=(runc)
+    [ -x /usr/lib/cni/bridge ] || [ -x /usr/lib/podman/netavark ] || missing+=(containernetworking-plugins)
+    command -v mmdebstrap >/dev/null || missing+=(mmdebstrap)
+    # A program in Java is among them: left out where there is no Java, but in CI.
+    [ -z "${CI:-}" ] || { command -v mvn && command -v javac; } >/dev/null || missing+=(maven default-jdk-headless)
+  fi
   # scripts/test.sh links this rather than build it.
   [ -z "${CI:-}" ] || [ -e "/usr/lib/$(uname -m)-linux-gnu/libjemalloc_pic.a" ] || missing+=(libjemalloc-dev)
 fi

@@ -8,7 +8,7 @@
 # neither wait for input nor keep our output open. What is left at the end is removed.
 #
 #   scripts/test.sh [PHASE…]     only these phases: fmt console tidy dependencies clippy build tests needs
-#                                simulation fuzz filesystem; in CI also advisories
+#                                simulation fuzz image filesystem; in CI also advisories
 #   scripts/test.sh attack       the attacks of docs/security.md alone
 #   scripts/test.sh --quick      what `make quick` runs: fmt tidy clippy, and the unit tests in crates
 #   scripts/test.sh --full       what `make test-full` runs: the long forms, hours of them
@@ -16,7 +16,7 @@
 # A test that needs what not every machine has lies in a module `needs_WHAT` and is ignored by a plain
 # `cargo test`. Here it runs, and fails where WHAT is missing, unless this machine is known to lack it:
 # without root, without PostgreSQL 16 and 18, or as OFFSHOOT_TEST_LACKS says (`loop_devices memory_groups process_groups`).
-# Those count as skipped, and in CI none may be.
+# Those count as skipped, and in CI none may be. `containers` leaves out the phase `image`.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 unset MAKEFLAGS MFLAGS MAKELEVEL
@@ -147,6 +147,8 @@ with_needs() { # a filter of the tests that need something, without those this m
   for major in 13 14 17; do
     [[ " $(server_versions) " == *" $major "* ]] || filter+=" & not test(/\\bneeds_postgres_$major::/)"
   done
+  # It takes minutes to build: for the full extent.
+  [ -n "${OFFSHOOT_TEST_OLDER-}" ] || filter+=' & not test(/\bneeds_older_binary::/)'
   # Not everywhere can it be installed: see scripts/setup.sh.
   command -v chromium chromium-browser google-chrome >/dev/null && command -v node >/dev/null || lacks+=" browser"
   /usr/bin/python3 -c 'import pytest, psycopg2' 2>/dev/null || lacks+=" pytest"
@@ -220,6 +222,8 @@ if wanted tests || wanted needs || wanted attack; then
   export OFFSHOOT_TEST_PG_BINS=${OFFSHOOT_TEST_PG_BINS-}
   OFFSHOOT_TEST_PROMTOOL=$(timeout --kill-after=5 200 scripts/test-promtool.sh </dev/null)
   export OFFSHOOT_TEST_PROMTOOL
+  [ "$extent" != full ] || OFFSHOOT_TEST_OLDER=$(timeout --kill-after=5 2400 scripts/test-older.sh </dev/null)
+  export OFFSHOOT_TEST_OLDER=${OFFSHOOT_TEST_OLDER-}
   needs=$(with_needs) || { echo "in CI nothing may be left out"; exit 1; }
 fi
 # More than there are processors: the black-box tests mostly wait.
@@ -236,7 +240,6 @@ if [ "$extent" = full ]; then
   wanted simulation && phase simulation 5400 cargo run --release -p offshoot-sim -- --minutes 60 --jobs 2
   wanted weaknesses && phase weaknesses 3600 cargo run --release -p offshoot-sim -- --weaknesses
   wanted fuzz && phase fuzz 5400 scripts/fuzz.sh --minutes 120
-  wanted image && phase image 1200 scripts/test-image.sh
   wanted systemd && phase systemd 900 scripts/test-systemd.sh
 else
   # The longest of those whose ground others cover, too, are for the full extent: a benchmark's figures, jobs whose steps fail (here
@@ -277,5 +280,6 @@ else
   # try what was found before (`cargo test -p offshoot-fuzz`), and the full extent looks for more.
   [ -n "${CI:-}" ] && [ ${#only[@]} = 0 ] || { wanted fuzz && phase fuzz 600 scripts/fuzz.sh --minutes 1; }
 fi
+[[ " ${OFFSHOOT_TEST_LACKS-} " == *" containers "* ]] || { wanted image && phase image 900 scripts/test-image.sh; }
 wanted filesystem && phase filesystem 600 scripts/test-filesystem.sh
 exit 0

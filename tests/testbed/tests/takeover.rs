@@ -290,3 +290,122 @@ mod needs_memory_groups {
         wait_until("the group is removed", PATIENCE, || Ok(group.remove().is_ok())).unwrap();
     }
 }
+
+mod needs_older_binary {
+    use super::*;
+    use serde_json::Value;
+
+    /// What a team makes with an engine.
+    const MADE: [&str; 7] = [
+        "bookmark create seeded --on base",
+        "policy set base --keep-all 7d",
+        "template create ci --from prod --expires 1d --label team=checkout",
+        "user add eve --role developer --parent prod",
+        "webhook add pager --url http://127.0.0.1:9/ --faults",
+        "vdb set base --label team=checkout --refresh-keeps settings",
+        "snapshot take prod",
+    ];
+    /// Where it is seen.
+    const LISTS: [&str; 8] = [
+        "dsource list",
+        "vdb list",
+        "snapshot list",
+        "bookmark list",
+        "template list",
+        "user list",
+        "token list",
+        "webhook list",
+    ];
+
+    /// An engine of an older version, not used yet.
+    fn older_engine() -> Testbed {
+        let older = std::env::var_os("OFFSHOOT_TEST_OLDER").expect("OFFSHOOT_TEST_OLDER: a binary");
+        let source = SourceOptions { bin_dir: find_newest().unwrap(), scale: 1, settings: vec![] };
+        Testbed::with_engine(source, EngineOptions::new(older)).unwrap()
+    }
+
+    fn command(bed: &Testbed, line: &str) -> Result<Value> {
+        Ok(bed.engine.command(line.split(' '))?)
+    }
+
+    /// Makes what [`LISTS`] show, and a hook; returns a user's token.
+    fn make_all(bed: &Testbed) -> Result<String> {
+        for line in MADE {
+            command(bed, line)?;
+        }
+        let hook = bed.scratch.path().join("after.sql");
+        std::fs::write(&hook, "CREATE TABLE hooked AS SELECT 7 AS n")?;
+        command(bed, &format!("vdb set base --hook after-refresh={}", hook.display()))?;
+        let token = command(bed, "token create --user eve --expires 1d")?;
+        token["token"].as_str().map(str::to_owned).context("a token")
+    }
+
+    /// The name or number of each object in each list, below the list's name.
+    fn held(bed: &Testbed) -> Result<Vec<String>> {
+        let mut all = Vec::new();
+        for list in LISTS {
+            let shown = command(bed, list)?;
+            let fields = shown.as_object().context("an object")?.values();
+            let entries: Vec<&Value> = fields.filter_map(Value::as_array).flatten().collect();
+            ensure!(!entries.is_empty(), "{list}: {shown}");
+            for entry in entries {
+                let named = ["name", "id"].map(|field| &entry[field]);
+                let named = named.iter().find(|field| !field.is_null());
+                all.push(format!("{list}: {}", named.with_context(|| format!("{list}: {entry}"))?));
+            }
+        }
+        Ok(all)
+    }
+
+    /// Nothing of what was made is gone, and all of it is of use.
+    fn check_all(bed: &Testbed, made: &[String], token: &str) -> Result<()> {
+        let held = held(bed)?;
+        let lost: Vec<_> = made.iter().filter(|object| !held.contains(object)).collect();
+        ensure!(lost.is_empty(), "lost: {lost:?}");
+        let base = bed.vdb("base")?;
+        ensure!(base.labels.get("team").is_some_and(|team| team == "checkout"), "{base:?}");
+        offshoot_testbed::metrics(bed, Some(token))?;
+        bed.provision("again", "base", &["--bookmark", "seeded"])?;
+        bed.open("again")?.number("SELECT count(*) FROM pgbench_accounts")?;
+        command(bed, "vdb provision branch --template ci")?;
+        command(bed, "dsource sync prod")?;
+        command(bed, "vdb refresh base")?;
+        ensure!(bed.open("base")?.number("SELECT n FROM hooked")? == 7);
+        bed.check_pool()
+    }
+
+    #[test]
+    #[ignore = "needs an older binary"]
+    fn clients_do_not_notice_an_upgrade_and_what_was_made_is_there() {
+        let mut bed = older_engine();
+        let mut made = (Vec::new(), String::new());
+        let ran = under_load(&mut bed, 20, |bed, client| {
+            let token = make_all(bed)?;
+            made = (held(bed)?, token);
+            bed.engine.options.binary = binary();
+            bed.engine.take_over().context("the upgrade")?;
+            ensure!(client.goes_on(), "the client does not go on");
+            replace(bed, client, 5)
+        });
+        let ran = ran.and_then(|()| check_all(&bed, &made.0, &made.1));
+        with_logs(&bed, ran).unwrap();
+        assert_ends(&mut bed);
+    }
+
+    #[test]
+    #[ignore = "needs an older binary"]
+    fn what_an_older_version_left_when_it_was_stopped_is_there() {
+        let mut bed = older_engine();
+        bed.link("prod").unwrap();
+        bed.provision("base", "prod", &[]).unwrap();
+        let token = make_all(&bed).unwrap();
+        let made = held(&bed).unwrap();
+        assert_eq!(bed.engine.stop().unwrap(), 0);
+        bed.engine.options.binary = binary();
+        bed.engine.restart().unwrap();
+        wait_until("it runs", PATIENCE, || Ok(bed.open("base").is_ok())).unwrap();
+        let checked = check_all(&bed, &made, &token);
+        with_logs(&bed, checked).unwrap();
+        assert_ends(&mut bed);
+    }
+}
