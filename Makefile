@@ -20,7 +20,7 @@ quick: ## format, tidy, clippy and the unit tests inside the crates: what to run
 	@$(SETUP) test
 	@scripts/test.sh --quick
 
-test: ## format, tidy, dependencies, clippy and every test: 26 minutes on two cores; ends within 80 whatever happens
+test: ## format, tidy, dependencies, clippy and every test: 29 minutes on two cores; ends within 80 whatever happens
 	@$(SETUP) test
 	@scripts/test.sh
 

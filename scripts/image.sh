@@ -27,7 +27,8 @@ if [ "$vdb" ]; then
   ! command -v strip >/dev/null || strip --strip-debug "$context/offshoot"
 else
   tag=${tag:-offshoot}
-  package=$(scripts/package.sh "$binary" "$context")
+  # It is unpacked at once: to compress it would take a minute.
+  package=$(scripts/package.sh "$binary" "$context" -Znone)
   mv "$package" "$context/offshoot.deb"
   cp packaging/container/Containerfile "$context"
 fi

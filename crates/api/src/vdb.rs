@@ -305,6 +305,9 @@ pub struct VdbLog {
     pub name: String,
     /// Its last lines, oldest first. The users of the VDB decide what is in them.
     pub text: String,
+    /// Where what follows will begin, for the next call's `since`.
+    #[serde(default)]
+    pub end: String,
 }
 
 /// Opens a newer (or any) moment of the parent under the same name, port, credentials and settings.

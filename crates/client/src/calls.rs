@@ -282,9 +282,10 @@ impl Client {
         self.post_json(&routes::fill(routes::VDB, name), request).map(accepted)
     }
 
-    /// The end of the log of a VDB's server.
-    pub fn vdb_log(&self, name: &str, bytes: u64) -> Result<VdbLog, Failure> {
-        self.get(&format!("{}?bytes={bytes}", routes::fill(routes::VDB_LOG, name)))
+    /// The end of the log of a VDB's server, or what was written since the end of an earlier answer.
+    pub fn vdb_log(&self, name: &str, since: Option<&str>, bytes: u64) -> Result<VdbLog, Failure> {
+        let since = since.map_or(String::new(), |end| format!("&since={}", routes::escape(end)));
+        self.get(&format!("{}?bytes={bytes}{since}", routes::fill(routes::VDB_LOG, name)))
     }
 
     /// The hooks of a VDB, with what they run.

@@ -1,4 +1,4 @@
-//! Seeing a job through.
+//! Seeing through what takes long: a job, a log that is written.
 
 use crate::Client;
 use offshoot_api::{Job, JobState};
@@ -28,28 +28,57 @@ impl Client {
     /// well continue.
     pub fn wait_job(&self, id: JobId, mut on_progress: impl FnMut(&Job)) -> Result<Job, Failure> {
         let mut waited = Duration::ZERO;
+        loop {
+            let job = self.patiently(|| self.show_job(id))?;
+            on_progress(&job);
+            if job.state.is_final() {
+                return outcome(job);
+            }
+            let pause = (waited / PAUSE_PART).clamp(PAUSE_MIN, PAUSE_MAX);
+            std::thread::sleep(pause);
+            waited += pause;
+        }
+    }
+
+    /// Shows what is written into the log of a VDB's server from an end on, until the VDB is gone. Waits for an engine that is away as
+    /// [`Client::wait_job`] does.
+    ///
+    /// # Errors
+    /// Of the engine; it has no other end.
+    pub fn follow_vdb_log(
+        &self,
+        name: &str,
+        mut end: String,
+        bytes: u64,
+        mut on_text: impl FnMut(&str),
+    ) -> Failure {
+        loop {
+            std::thread::sleep(PAUSE_MAX);
+            match self.patiently(|| self.vdb_log(name, Some(&end), bytes)) {
+                Ok(log) => {
+                    if !log.text.is_empty() {
+                        on_text(&log.text);
+                    }
+                    end = log.end;
+                }
+                Err(failure) => return failure,
+            }
+        }
+    }
+
+    /// Asks again while the engine is away, for half a minute.
+    fn patiently<T>(&self, ask: impl Fn() -> Result<T, Failure>) -> Result<T, Failure> {
         let mut retries = 0;
         loop {
-            match self.show_job(id) {
-                Ok(job) => {
-                    retries = 0;
-                    on_progress(&job);
-                    if job.state.is_final() {
-                        return outcome(job);
-                    }
-                    let pause = (waited / PAUSE_PART).clamp(PAUSE_MIN, PAUSE_MAX);
-                    std::thread::sleep(pause);
-                    waited += pause;
-                }
-                Err(failure) if failure.code == ErrorKind::EngineUnreachable => {
+            match ask() {
+                Err(failure)
+                    if failure.code == ErrorKind::EngineUnreachable && retries < RETRIES_MAX =>
+                {
                     retries += 1;
-                    if retries > RETRIES_MAX {
-                        return Err(failure);
-                    }
                     std::thread::sleep(RETRY_PAUSE);
                     self.find_again();
                 }
-                Err(failure) => return Err(failure),
+                answered => return answered,
             }
         }
     }

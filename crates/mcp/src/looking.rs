@@ -100,7 +100,7 @@ impl Agent {
         annotations(read_only_hint = true)
     )]
     async fn vdb_log(&self, Parameters(of): Parameters<Named>) -> CallToolResult {
-        self.ask(move |client| client.vdb_log(&of.name, LOG_BYTES)).await
+        self.ask(move |client| client.vdb_log(&of.name, None, LOG_BYTES)).await
     }
 
     #[tool(

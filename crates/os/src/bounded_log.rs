@@ -6,10 +6,13 @@
 //!
 //! A reader that remembers where something began in a log takes a [`LogPlace`], which knows of cuts.
 
+use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
+use std::num::ParseIntError;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 /// Where the earlier part of a log is kept.
 pub fn earlier(log: &Path) -> PathBuf {
@@ -51,8 +54,8 @@ pub fn cut(log: &Path, bytes_max: u64) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Where something begins in a log that may be cut.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Where something begins in a log that may be cut: the beginning by default. As text it can be handed out, and taken back.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LogPlace {
     length: u64,
     /// The earlier part at that time: each cut makes another file.
@@ -72,6 +75,29 @@ impl LogPlace {
     pub fn offset(&self, log: &Path) -> u64 {
         let length = std::fs::metadata(log).map(|log| log.len()).unwrap_or(0);
         if identity(log) == self.earlier && length >= self.length { self.length } else { 0 }
+    }
+}
+
+impl fmt::Display for LogPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.length)?;
+        let Some((inode, seconds, nanoseconds)) = self.earlier else { return Ok(()) };
+        write!(f, ".{inode}.{seconds}.{nanoseconds}")
+    }
+}
+
+impl FromStr for LogPlace {
+    type Err = ParseIntError;
+
+    fn from_str(text: &str) -> Result<LogPlace, ParseIntError> {
+        let mut parts = text.splitn(4, '.');
+        let mut next = || parts.next().unwrap_or_default();
+        let length = next().parse()?;
+        let earlier = match next() {
+            "" => None,
+            inode => Some((inode.parse()?, next().parse()?, next().parse()?)),
+        };
+        Ok(LogPlace { length, earlier })
     }
 }
 
@@ -103,6 +129,24 @@ pub fn tail(log: &Path, offset: u64, bytes_max: u64) -> String {
         file.take(bytes_max).read_to_end(&mut bytes)
     });
     read.map_or_else(|_| String::new(), |_| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The whole lines of a log from a place on, at most its last `bytes_max` bytes, and the place of what will follow.
+pub fn lines_since(log: &Path, place: &LogPlace, bytes_max: u64) -> (String, LogPlace) {
+    let mut end = LogPlace::end_of(log);
+    let from = place.offset(log).max(end.length.saturating_sub(bytes_max));
+    let mut bytes = Vec::new();
+    let read = File::open(log).and_then(|mut file| {
+        file.seek(SeekFrom::Start(from))?;
+        file.take(end.length.saturating_sub(from)).read_to_end(&mut bytes)
+    });
+    if read.is_err() {
+        return (String::new(), end);
+    }
+    // Who is in the middle of a line ends it soon.
+    bytes.truncate(bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1));
+    end.length = from + bytes.len() as u64;
+    (String::from_utf8_lossy(&bytes).into_owned(), end)
 }
 
 #[cfg(test)]

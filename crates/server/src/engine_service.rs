@@ -175,9 +175,14 @@ impl EngineService for LocalEngine {
         self.engine.vdbs().set(name, &vdbs::change(request)?)
     }
 
-    fn vdb_log(&self, name: &str, bytes_max: u64) -> Result<api::VdbLog, Failure> {
-        let text = self.engine.vdbs().log(name, bytes_max)?;
-        Ok(api::VdbLog { name: name.to_owned(), text })
+    fn vdb_log(
+        &self,
+        name: &str,
+        since: Option<&str>,
+        bytes_max: u64,
+    ) -> Result<api::VdbLog, Failure> {
+        let (text, end) = self.engine.vdbs().log(name, since, bytes_max)?;
+        Ok(api::VdbLog { name: name.to_owned(), text, end })
     }
 
     fn vdb_hooks(&self, name: &str) -> Result<api::VdbHooks, Failure> {

@@ -75,8 +75,8 @@ pub trait EngineService: Send + Sync + 'static {
     fn show_vdb(&self, name: &str) -> Result<Vdb, Failure>;
     /// Changes a VDB.
     fn set_vdb(&self, name: &str, request: SetVdb) -> Result<JobId, Failure>;
-    /// The end of its server's log.
-    fn vdb_log(&self, name: &str, bytes_max: u64) -> Result<VdbLog, Failure>;
+    /// The end of its server's log, or what was written since an end that was told.
+    fn vdb_log(&self, name: &str, since: Option<&str>, bytes_max: u64) -> Result<VdbLog, Failure>;
     /// Its hooks, with what they run.
     fn vdb_hooks(&self, name: &str) -> Result<VdbHooks, Failure>;
     /// Starts a stopped VDB.

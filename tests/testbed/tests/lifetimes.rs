@@ -2,8 +2,9 @@
 #![allow(clippy::unwrap_used)]
 
 use offshoot_api::Vdb;
+use offshoot_os::process::{Sink, Spec};
 use offshoot_rig::Database;
-use offshoot_testbed::{PATIENCE, Testbed, wait_until};
+use offshoot_testbed::{PATIENCE, Testbed, binary, wait_until};
 
 fn set(bed: &Testbed, line: &str) -> Vdb {
     let words = ["vdb", "set"].into_iter().chain(line.split(' '));
@@ -85,6 +86,38 @@ fn settings_and_memory_change_with_a_restart_or_not_at_all() {
     let log = bed.engine.command(["vdb", "logs", "dev", "--tail", "20"]).unwrap();
     let text = log["text"].as_str().unwrap();
     assert!(text.contains("said to the log") && text.lines().count() <= 20, "{text}");
+}
+
+#[test]
+fn a_log_is_followed_over_the_engine_s_death() {
+    let mut bed = Testbed::start().unwrap();
+    bed.link("shop").unwrap();
+    bed.provision("dev", "shop", &[]).unwrap();
+    let seen = bed.scratch.path().join("seen");
+    let follow = ["vdb", "logs", "dev", "--follow", "--tail", "0", "--pool"];
+    let spec = Spec::new(binary()).args(follow).arg(bed.engine.pool());
+    let mut reader = spec.stdout(Sink::File(seen.clone())).die_with_parent(true).spawn().unwrap();
+    let mut said = String::new();
+    for number in 0..3 {
+        let mark = format!("mark {number} of the log");
+        assert!(bed.open("dev").unwrap().execute(&format!("SELECT '{mark}'::int")).is_err());
+        wait_until("it is followed", PATIENCE, || {
+            said = std::fs::read_to_string(&seen)?;
+            Ok(said.contains(&mark))
+        })
+        .unwrap();
+        bed.engine.kill_and_restart().unwrap();
+    }
+    // The error, and the statement: each once.
+    for number in 0..3 {
+        assert_eq!(said.matches(&format!("mark {number} of the log")).count(), 2, "{said}");
+    }
+    let log = bed.engine.command(["vdb", "logs", "dev"]).unwrap().to_string();
+    assert!(log.contains("mark 0") && !log.contains("external PID file"), "{log}");
+    assert_eq!(refused(&bed, "vdb logs dev --follow"), "invalid_input", "one document of JSON");
+    bed.engine.command(["vdb", "delete", "dev", "--yes"]).unwrap();
+    let ended = reader.wait_timeout(PATIENCE).unwrap().expect("a log that is gone has an end");
+    assert_eq!(ended.code(), Some(1));
 }
 
 #[test]

@@ -1,15 +1,16 @@
 //! `offshoot group …`
 
 use super::vdb::setting;
-use super::{JobArgs, NameArgs, NameJobArgs, RemovalArgs, TimeArgs, size};
+use super::{JobArgs, ListArgs, NameArgs, NameJobArgs, RemovalArgs, TimeArgs, size};
 use clap::{Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
 pub enum GroupCommand {
     Create(CreateArgs),
     /// List groups, and the VDBs made of them
-    #[command(after_help = "Example:\n  offshoot group list")]
-    List,
+    #[command(after_help = "Examples:\n  offshoot group list\n  \
+                            offshoot group list --sort -moment --limit 10")]
+    List(ListArgs),
     /// Show a group of dSources, or a VDB group: its VDBs, where to connect, the moment, the clocks
     #[command(
         after_help = "Examples:\n  offshoot group show release\n  offshoot group show dev --json"

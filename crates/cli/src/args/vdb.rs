@@ -290,15 +290,18 @@ pub struct ListVdbsArgs {
 
 /// Print the end of the log of a VDB's server
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  offshoot vdb logs dev\n  offshoot vdb logs dev --tail 500 | grep ERROR"
-)]
+#[command(after_help = "Examples:\n  offshoot vdb logs dev\n  \
+                        offshoot vdb logs dev --tail 500 | grep ERROR\n  \
+                        offshoot vdb logs dev --follow")]
 pub struct LogsArgs {
     /// Its name
     pub name: String,
     /// How many lines
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub tail: usize,
+    /// Go on with what is written into it, until Ctrl-C; not with --json
+    #[arg(long, short)]
+    pub follow: bool,
 }
 
 /// What of production a VDB may keep.

@@ -1,8 +1,10 @@
 //! `offshoot group …`
 
 use super::{Session, removal};
-use crate::args::{GroupCommand, GroupProvisionArgs, JobArgs, NameArgs};
+use crate::args::{GroupCommand, GroupProvisionArgs, JobArgs, ListArgs, NameArgs};
+use crate::listing::{self, Column, Key, more, usual};
 use crate::output::{Fields, or_dash, seconds, table, word};
+use jiff::Timestamp;
 use offshoot_api::{
     BookmarkVdbGroup, CreateGroup, Group, GroupMember, ProvisionVdbGroup, RefreshVdbGroup,
     RewindVdbGroup, Vdb, VdbGroup,
@@ -32,7 +34,7 @@ pub fn run(session: &Session, command: GroupCommand) -> Result<(), Failure> {
             session.output.print(&client.create_group(&request)?, group_text);
             Ok(())
         }
-        GroupCommand::List => list(session),
+        GroupCommand::List(args) => list(session, &args),
         GroupCommand::Show(args) => show(session, &args),
         GroupCommand::Delete(args) => delete(session, &args.name, args.yes, args.job),
         GroupCommand::Provision(args) => provision(session, args),
@@ -125,27 +127,68 @@ fn delete(session: &Session, name: &str, yes: bool, args: JobArgs) -> Result<(),
     })
 }
 
-fn list(session: &Session) -> Result<(), Failure> {
-    let groups = session.client.list_groups()?.groups;
-    let vdb_groups = session.client.list_vdb_groups()?.vdb_groups;
-    session.output.print(&Lists { groups, vdb_groups }, list_text);
-    Ok(())
+impl Found {
+    fn name(&self) -> String {
+        match self {
+            Found::Group(group) => group.name.clone(),
+            Found::Vdbs(group) => group.name.clone(),
+        }
+    }
+
+    fn members(&self) -> String {
+        match self {
+            Found::Group(group) => joined(group.members.iter().map(|one| &*one.name)),
+            Found::Vdbs(group) => joined(group.vdbs.iter().map(|vdb| &*vdb.name)),
+        }
+    }
+
+    fn of(&self) -> String {
+        match self {
+            Found::Group(_) => "dSources".to_owned(),
+            Found::Vdbs(_) => "VDBs".to_owned(),
+        }
+    }
+
+    fn moment(&self) -> Option<Timestamp> {
+        match self {
+            Found::Group(group) => group.latest,
+            Found::Vdbs(group) => group.moment,
+        }
+    }
+
+    fn created_at(&self) -> Timestamp {
+        match self {
+            Found::Group(group) => group.created_at,
+            Found::Vdbs(group) => group.created_at,
+        }
+    }
 }
 
-fn list_text(lists: &Lists) -> String {
-    if lists.groups.is_empty() && lists.vdb_groups.is_empty() {
-        return "there is no group; make one with: offshoot group create".to_owned();
+const COLUMNS: &[Column<Found>] = &[
+    usual("name", Found::name, |one| Key::text(one.name())),
+    usual("of", Found::of, |one| Key::text(one.of())),
+    usual("members", Found::members, |one| Key::text(one.members())),
+    usual("moment", |one| or_dash(one.moment().map(seconds)), |one| Key::time(one.moment())),
+    more("created", |one| seconds(one.created_at()), |one| Key::Time(one.created_at())),
+];
+
+fn list(session: &Session, args: &ListArgs) -> Result<(), Failure> {
+    let groups = session.client.list_groups()?.groups.into_iter().map(Found::Group);
+    let vdb_groups = session.client.list_vdb_groups()?.vdb_groups;
+    let mut all: Vec<_> = groups.chain(vdb_groups.into_iter().map(Found::Vdbs)).collect();
+    let of = all.len();
+    listing::arrange(&mut all, args, COLUMNS)?;
+    let empty = "there is no group; make one with: offshoot group create";
+    let words = listing::text(&all, of, args, COLUMNS, empty);
+    let mut lists = Lists { groups: Vec::new(), vdb_groups: Vec::new() };
+    for one in all {
+        match one {
+            Found::Group(group) => lists.groups.push(group),
+            Found::Vdbs(group) => lists.vdb_groups.push(group),
+        }
     }
-    let members = |all: &[GroupMember]| joined(all.iter().map(|one| one.name.as_str()));
-    let groups = lists.groups.iter().map(|group| {
-        let latest = or_dash(group.latest.map(seconds));
-        vec![group.name.clone(), "dSources".to_owned(), members(&group.members), latest]
-    });
-    let vdb_groups = lists.vdb_groups.iter().map(|group| {
-        let vdbs = joined(group.vdbs.iter().map(|vdb| vdb.name.as_str()));
-        vec![group.name.clone(), "VDBs".to_owned(), vdbs, or_dash(group.moment.map(seconds))]
-    });
-    table(&["name", "of", "members", "moment"], groups.chain(vdb_groups).collect())
+    session.output.print(&lists, |_| words);
+    Ok(())
 }
 
 fn joined<'a>(names: impl Iterator<Item = &'a str>) -> String {

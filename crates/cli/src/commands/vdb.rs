@@ -6,7 +6,7 @@ use crate::args::{
     RewindArgs, VdbChangeArgs, VdbCommand, VdbOptionArgs,
 };
 use crate::listing::{self, Column, Key, more, usual};
-use crate::output::{Fields, duration, or_dash, seconds, size, word};
+use crate::output::{Fields, duration, or_dash, seconds, size, word, write_exactly};
 use crate::psql;
 use offshoot_api::{
     ProvisionVdb, RefreshVdb, ReparentVdb, RewindTo, RewindVdb, SetVdb, Vdb, VdbGateway, VdbLog,
@@ -142,15 +142,25 @@ fn set_request(change: VdbChangeArgs) -> Result<SetVdb, Failure> {
 
 /// Its users write into the log what they like: control characters do not reach the terminal.
 fn logs(session: &Session, args: &LogsArgs) -> Result<(), Failure> {
-    let log = session.client.vdb_log(&args.name, LOG_BYTES)?;
+    if args.follow && session.output.json {
+        return Err(Failure::new(
+            ErrorKind::InvalidInput,
+            "--follow has no end, and --json prints one document",
+            "leave out one of them; a program asks for `since` by the API",
+        ));
+    }
+    let log = session.client.vdb_log(&args.name, None, LOG_BYTES)?;
     let lines: Vec<&str> = log.text.lines().collect();
     let last = lines.len().saturating_sub(args.tail);
     let text = lines[last..].join("\n");
     let log = VdbLog { text, ..log };
-    session.output.print(&log, |log| {
-        let plain = |letter: char| letter == '\n' || letter == '\t' || !letter.is_control();
-        log.text.chars().filter(|letter| plain(*letter)).collect()
-    });
+    let plain = |letter: &char| matches!(letter, '\n' | '\t') || !letter.is_control();
+    let plain = |text: &str| text.chars().filter(plain).collect::<String>();
+    session.output.print(&log, |log| plain(&log.text));
+    if args.follow {
+        let show = |text: &str| write_exactly(&plain(text));
+        return Err(session.client.follow_vdb_log(&args.name, log.end, LOG_BYTES, show));
+    }
     Ok(())
 }
 

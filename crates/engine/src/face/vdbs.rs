@@ -21,7 +21,7 @@ use offshoot_domain::{
     Care, Hook, HookEvent, Moment, ObjectName, Opened, Owner, Parent, Position, Secret, Vdb,
     VdbState, Wishes,
 };
-use offshoot_os::bounded_log;
+use offshoot_os::bounded_log::{self, LogPlace};
 use offshoot_os::cgroup::Group;
 use offshoot_types::{ErrorKind, Failure, JobId};
 use std::collections::BTreeMap;
@@ -201,23 +201,35 @@ impl Vdbs<'_> {
         self.parts.vdb(name)?.hooks.into_iter().map(kept).collect()
     }
 
-    /// The end of its server's log: lines, at most so many bytes.
+    /// The end of its server's log, or what was written into it since an end that this has told: lines, at most so many bytes; and
+    /// where they end.
     ///
     /// # Errors
-    /// `NotFound`.
-    pub fn log(&self, name: &str, bytes_max: u64) -> Result<String, Failure> {
+    /// `NotFound`; `InvalidInput` for what is no such end.
+    pub fn log(
+        &self,
+        name: &str,
+        since: Option<&str>,
+        bytes_max: u64,
+    ) -> Result<(String, String), Failure> {
         let log = self.parts.paths.log(&vdb_key(self.parts.vdb(name)?.id));
-        let now = bounded_log::tail(&log, 0, bytes_max);
+        if let Some(since) = since {
+            let place = since.parse().map_err(|_| no_end_of_a_log(since))?;
+            let (text, end) = bounded_log::lines_since(&log, &place, bytes_max);
+            return Ok((text, end.to_string()));
+        }
+        let (now, end) = bounded_log::lines_since(&log, &LogPlace::default(), bytes_max);
         // What is missing may be in the part before, which was cut off.
         let before = bytes_max.saturating_sub(now.len() as u64);
         let text = bounded_log::tail(&bounded_log::earlier(&log), 0, before) + &now;
         let whole = (text.len() as u64) < bytes_max;
         // The first line may have been cut.
-        Ok(if whole {
+        let text = if whole {
             text
         } else {
             text.split_once('\n').map_or(text.clone(), |it| it.1.to_owned())
-        })
+        };
+        Ok((text, end.to_string()))
     }
 
     /// Gives it another parent, which it is refreshed from next.
@@ -346,4 +358,12 @@ pub fn warnings(parts: &Parts, vdb: &Vdb) -> Vec<Failure> {
     let ties = ties.map(|one| Failure::new(ErrorKind::SourceRefused, one.clone(), hint));
     let hook = vdb.hook_failure.iter().map(|failed| failed.failure.clone());
     unlimited.then(warning).into_iter().chain(hook).chain(ties).collect()
+}
+
+fn no_end_of_a_log(since: &str) -> Failure {
+    Failure::new(
+        ErrorKind::InvalidInput,
+        format!("since: '{since}' is not the end of a log"),
+        "give what `end` was in an earlier answer, or leave it out",
+    )
 }

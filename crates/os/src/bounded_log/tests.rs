@@ -47,6 +47,31 @@ fn a_place_is_found_again_after_any_number_of_cuts() {
 }
 
 #[test]
+fn a_reader_that_comes_back_reads_each_line_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = dir.path().join("log");
+    let (none, mut place) = lines_since(&log, &LogPlace::default(), 100);
+    assert_eq!(none, "");
+    // Without an earlier part, and with one.
+    for _ in 0..2 {
+        append(&log, "first\nsec");
+        let (read, next) = lines_since(&log, &place.to_string().parse().unwrap(), 100);
+        assert_eq!(read, "first\n");
+        append(&log, "ond\n");
+        let (read, next) = lines_since(&log, &next.to_string().parse().unwrap(), 100);
+        assert_eq!(read, "second\n");
+        assert_eq!(lines_since(&log, &next, 100), (String::new(), next.clone()));
+        assert!(cut(&log, 3).unwrap());
+        place = next;
+    }
+    append(&log, "one\ntwo\n");
+    assert_eq!(lines_since(&log, &place, 4).0, "two\n", "of much the end");
+    for bad in ["", "x", "1.2", "1.2.3", "1.2.3.x", "1.2.3.4.5", "-1"] {
+        assert!(bad.parse::<LogPlace>().is_err(), "{bad}");
+    }
+}
+
+#[test]
 fn a_child_that_writes_as_fast_as_it_can_stays_within_bounds() {
     const BYTES_MAX: u64 = 1 << 20;
     let dir = tempfile::tempdir().unwrap();

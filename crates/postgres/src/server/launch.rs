@@ -82,7 +82,8 @@ fn command(spec: &ServerSpec) -> Spec {
         ("unix_socket_group", String::new()),
         ("hba_file", format!("{data}/pg_hba.conf")),
         ("ident_file", format!("{data}/pg_ident.conf")),
-        ("external_pid_file", String::new()),
+        // That of a configuration is not its own; none at all cannot be said without a complaint in the log.
+        ("external_pid_file", spec.socket_dir().join("pid").display().to_string()),
         ("logging_collector", "off".to_owned()),
         ("log_destination", "stderr".to_owned()),
         ("log_line_prefix", "%m [%p] ".to_owned()),

@@ -398,8 +398,13 @@ impl EngineService for Guard {
         self.began(self.service.set_vdb(&self.own(name)?, request)?)
     }
 
-    fn vdb_log(&self, name: &str, bytes_max: u64) -> Result<api::VdbLog, Failure> {
-        let log = self.service.vdb_log(&self.own(name)?, bytes_max)?;
+    fn vdb_log(
+        &self,
+        name: &str,
+        since: Option<&str>,
+        bytes_max: u64,
+    ) -> Result<api::VdbLog, Failure> {
+        let log = self.service.vdb_log(&self.own(name)?, since, bytes_max)?;
         Ok(api::VdbLog { name: name.to_owned(), ..log })
     }
 

@@ -76,9 +76,11 @@ pub(crate) async fn set_vdb(
 pub(crate) struct LogPart {
     /// At most so many bytes of its end: 65,536 where absent, 1,048,576 at most.
     bytes: Option<u64>,
+    /// Only what was written since: the `end` of an earlier answer.
+    since: Option<String>,
 }
 
-/// The end of the log of a VDB's server.
+/// The end of the log of a VDB's server, or what was written since it was last read.
 #[utoipa::path(
     get,
     path = routes::VDB_LOG,
@@ -92,7 +94,7 @@ pub(crate) async fn vdb_log(
     Filter(part): Filter<LogPart>,
 ) -> Answer<VdbLog> {
     let bytes = part.bytes.unwrap_or(LOG_BYTES).min(LOG_BYTES_MAX);
-    answer(service, move |service| service.vdb_log(&name, bytes)).await
+    answer(service, move |service| service.vdb_log(&name, part.since.as_deref(), bytes)).await
 }
 
 /// The hooks of a VDB, with what they run: for its owner alone, and for administrators where nobody else owns it.

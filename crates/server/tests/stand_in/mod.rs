@@ -458,9 +458,9 @@ impl EngineService for StandIn {
         self.on_vdb("vdb_set", name, VdbState::Running)
     }
 
-    fn vdb_log(&self, name: &str, _: u64) -> Result<VdbLog, Failure> {
+    fn vdb_log(&self, name: &str, _: Option<&str>, _: u64) -> Result<VdbLog, Failure> {
         let name = self.show_vdb(name)?.name;
-        Ok(VdbLog { name, text: "LOG:  ready\n".to_owned() })
+        Ok(VdbLog { name, text: "LOG:  ready\n".to_owned(), end: "12".to_owned() })
     }
 
     fn vdb_hooks(&self, name: &str) -> Result<VdbHooks, Failure> {
