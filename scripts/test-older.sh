@@ -3,13 +3,13 @@
 #
 #   scripts/test-older.sh [COMMIT]
 #
-# COMMIT is the newest tag before this commit; before the first release, the newest commit that is a day older than this one.
+# COMMIT is the newest tag before this commit; before the first release, the last commit of an earlier day (UTC) than this one's.
 # Where neither is there, as in a clone without history, this says so on stderr and prints an empty line.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 give_up() { printf 'test-older: %s\n' "$*" >&2; echo; exit 0; }
-day_before=$(($(git log -1 --format=%ct) - 86400))
-commit=${1:-$(git describe --tags --abbrev=0 HEAD^ 2>/dev/null || git log -1 --before="@$day_before" --format=%H)}
+midnight=$(($(git log -1 --format=%ct) / 86400 * 86400))
+commit=${1:-$(git describe --tags --abbrev=0 HEAD^ 2>/dev/null || git log -1 --before="@$((midnight - 1)) +0000" --format=%H)}
 [ -n "$commit" ] || give_up "there is no older commit here"
 commit=$(git rev-parse --short=12 "$commit^{commit}") || give_up "there is no such commit here"
 
