@@ -11,7 +11,6 @@ import { theme, toggleTheme } from "./theme";
 import { forgetTransfers } from "./transfers";
 import { Failure, Page } from "./ui/basics";
 import { Dialogs } from "./ui/dialog";
-import { Toasts } from "./ui/toasts";
 import { Bookmarks } from "./views/bookmarks";
 import { Audit, Tokens, Users } from "./views/access";
 import { BisectionView, Bisections } from "./views/bisect";
@@ -126,7 +125,6 @@ function Frame() {
         {place ? place.view(object) : <NotFound />}
       </main>
       <Dialogs />
-      <Toasts />
     </div>
   );
 }

@@ -6,6 +6,8 @@ import { scale } from "./scale.mjs";
 import { archives } from "./archives.mjs";
 import { away, deadEnds, narrow, theme } from "./away.mjs";
 import { replication } from "./engines.mjs";
+import { groups } from "./groups.mjs";
+import { above, points } from "./points.mjs";
 import { roles } from "./roles.mjs";
 import { bisect, diff, prices } from "./searches.mjs";
 import { keys, webhooks } from "./told.mjs";
@@ -14,6 +16,10 @@ import { changes, gateway, hooks, kept, templates } from "./vdb.mjs";
 const whole = process.argv[2] === "whole";
 const page = await open();
 const views = ["overview", "dsources", "vdbs", "jobs", "snapshots", "bookmarks", "bisect", "diff", "templates", "policies", "groups", "masks", "pool", "replication", "users", "tokens", "webhooks", "keys", "audit"];
+
+/** What is promised of the first view, and how many browsers try. */
+const FIRST_VIEW_MS = 1000;
+const LOADS_MAX = 5;
 
 const copied = async (name) => {
   await page.getByRole("button", { name: "Copy URI: the connect string with the password" }).click();
@@ -26,11 +32,18 @@ const vdbRuns = (name) => until(`${name} runs`, async () => (await page.locator(
 
 async function signingIn() {
   const { url, ms } = await signIn(page);
+  const loads = [ms];
   const sizes = await page.evaluate(() => performance.getEntriesByType("resource").concat(performance.getEntriesByType("navigation")).filter((one) => !one.name.includes("/api/")).map((one) => one.transferSize));
   const kB = Math.round(sizes.reduce((sum, one) => sum + one, 0) / 1000);
-  console.log(`  first view: ${ms} ms, ${kB} kB`);
+  // Whatever else runs on the host takes its time as well: the best of a few browsers says what the page takes.
+  while (loads.length < LOADS_MAX && Math.min(...loads) >= FIRST_VIEW_MS) {
+    const fresh = await open();
+    loads.push((await signIn(fresh)).ms);
+    await fresh.browser.close();
+  }
+  console.log(`  first view: ${loads.join(", ")} ms, ${kB} kB`);
   check(kB < 300, `the first view takes ${kB} kB of 300`);
-  check(ms < 5000, `the first view is there after ${ms} ms`);
+  check(Math.min(...loads) < FIRST_VIEW_MS, `the first view is there after ${Math.min(...loads)} ms`);
   check(!page.url().includes("code"), "the code has left the address");
   check((await page.context().cookies()).length === 0, "there is no cookie");
   await until("the stream is there", async () => (await page.locator(".live").textContent()) === "live");
@@ -261,7 +274,7 @@ async function policies() {
   check(policy.snapshot_every_ms === 1_800_000 && policy.quota_bytes === 20 * 1024 ** 3, JSON.stringify(policy));
 }
 
-async function linkAndGroup() {
+async function linking() {
   await visit(page, "dsources", "dSources");
   await click(page, "Link a source");
   const dialog = page.getByRole("dialog", { name: "Link a source" });
@@ -281,26 +294,6 @@ async function linkAndGroup() {
   await fill(process.env.SOURCE_PASSWORD);
   await dialog.waitFor({ state: "detached" });
   await until("it is followed", () => offshoot("dsource", "list").dsources.find((one) => one.name === "orders")?.state === "active");
-  await visit(page, "groups", "Groups");
-  await click(page, "Make a group");
-  const members = page.getByRole("dialog", { name: "Make a group" });
-  await members.getByLabel("Name", { exact: true }).fill("both");
-  await members.getByRole("button", { name: "Make", exact: true }).click();
-  await members.getByRole("alert").getByText("nothing is chosen: dSources").waitFor();
-  await accessible(page, "a choice of several");
-  await answer(page, "Make a group", { Name: "both", dSources: ["shop", "orders"] }, "Make");
-  await click(page, "Provision…");
-  await answer(page, "Provision from both", { Name: "pair" }, "Provision");
-  await jobDone("group_provision");
-  await page.getByRole("region", { name: "pair", exact: true }).getByText("pair-orders").waitFor();
-  await accessible(page, "groups");
-  const pair = page.getByRole("region", { name: "pair", exact: true });
-  await pair.getByRole("button", { name: "Bookmark…" }).click();
-  await answer(page, "Bookmark pair", { Name: "both-good" }, "Set");
-  await jobDone("group_bookmark");
-  await pair.getByRole("button", { name: "Delete…" }).click();
-  await answer(page, "Delete pair", {}, "Delete");
-  await pair.waitFor({ state: "detached" });
   await visit(page, "dsources/orders", "orders");
   await click(page, "Pause");
   await page.getByText("paused").first().waitFor();
@@ -461,7 +454,8 @@ if (whole) {
   await flow("pool, jobs, cancelling", jobsLive);
   await flow("snapshots and bookmarks", snapshotsAndBookmarks);
   await flow("policies", policies);
-  await flow("linking and groups", linkAndGroup);
+  await flow("linking", linking);
+  await flow("groups", () => groups(page));
   await flow("masking", masking);
   if (process.env.PICTURES) await flow("pictures for the documents", pictures);
   await flow("users, tokens, a developer on a telephone", usersAndTokens);
@@ -475,6 +469,8 @@ if (whole) {
 if (process.argv[2] === "more") {
   offshoot("vdb", "provision", "dev", "--from", "shop");
   const marks = prices();
+  await flow("what is told lies above a dialog", () => above(page));
+  await flow("recovery points on the time line", () => points(page));
   await flow("the commit that changed an answer", () => bisect(page, marks));
   await flow("what differs, and what brings it back", () => diff(page, marks));
   await flow("name, port, memory and settings of a VDB", () => changes(page));

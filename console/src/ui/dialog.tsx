@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { Refused } from "../api";
 import { Cell, useCell } from "../cell";
 import { Failure } from "./basics";
+import { ToastList, Toasts } from "./toasts";
 
 export interface Field {
   name: string;
@@ -39,9 +40,15 @@ const asked = new Cell<Question | null>(null);
 /** Opens a dialog. */
 export const question = (one: Question): void => asked.set(one);
 
+/** The dialog that is open, and what is told meanwhile. */
 export function Dialogs() {
   const one = useCell(asked);
-  return one && <Form key={one.title} question={one} />;
+  return (
+    <>
+      {one && <Form key={one.title} question={one} />}
+      <Toasts elsewhere={one !== null} />
+    </>
+  );
 }
 
 function Form({ question }: { question: Question }) {
@@ -91,6 +98,7 @@ function Form({ question }: { question: Question }) {
           </button>
         </footer>
       </form>
+      <ToastList onFollow={() => box.current?.close()} />
     </dialog>
   );
 }

@@ -55,8 +55,8 @@ function brief(notes: string[]): string {
   return text.length > NOTES_MAX ? `${text.slice(0, NOTES_MAX)}…` : text;
 }
 
-export function Toasts() {
-  const all = useCell(toasts);
+/** Those of the page, and who tells how jobs ended. While a dialog is open it shows them itself: what lies below is inert. */
+export function Toasts({ elsewhere }: { elsewhere: boolean }) {
   const known = useCell(jobs);
   useEffect(() => {
     for (const id of own) {
@@ -68,17 +68,28 @@ export function Toasts() {
       else say(`${what} ${job.state === "failed" ? `failed: ${job.error?.message ?? ""}` : "was cancelled"}`, "bad", id);
     }
   }, [known]);
+  return <ToastList empty={elsewhere} />;
+}
+
+/** It is there when it is empty, too: what is added to it is heard. */
+export function ToastList({ empty = false, onFollow }: { empty?: boolean; onFollow?: () => void }) {
+  const all = useCell(toasts);
   return (
     <div class="toasts" role="status" aria-live="polite">
-      {all.map((toast) => (
-        <div key={toast.key} class={`toast ${toast.tone}`}>
-          <span>{toast.text}</span>
-          {toast.job && <a href={`#/jobs/${toast.job}`}>{toast.job}</a>}
-          <button type="button" class="close" onClick={() => drop(toast.key)} aria-label={`close: ${toast.text.slice(0, 40)}`}>
-            ×
-          </button>
-        </div>
-      ))}
+      {!empty &&
+        all.map((toast) => (
+          <div key={toast.key} class={`toast ${toast.tone}`}>
+            <span>{toast.text}</span>
+            {toast.job && (
+              <a href={`#/jobs/${toast.job}`} onClick={onFollow}>
+                {toast.job}
+              </a>
+            )}
+            <button type="button" class="close" onClick={() => drop(toast.key)} aria-label={`close: ${toast.text.slice(0, 40)}`}>
+              ×
+            </button>
+          </div>
+        ))}
     </div>
   );
 }

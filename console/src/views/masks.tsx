@@ -162,7 +162,7 @@ function Preview({ job }: { job: string }) {
 }
 
 const from = (names: string[]) => ({ name: "from", label: "dSource", kind: "choice" as const, choices: names.map((name): [string, string] => [name, name]) });
-const rulesField = (value: string) => ({ name: "rules", label: "Rules", kind: "lines" as const, value, required: true, hint: "YAML; Discover proposes some" });
+const rulesField = (value: string) => ({ name: "rules", label: "Rules", kind: "lines" as const, value, required: true, hint: "YAML; Discover proposes some. The engine does not tell those of earlier runs" });
 
 function askDiscover(names: string[], then: (job: string, from: string) => void): void {
   question({

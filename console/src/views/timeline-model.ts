@@ -1,5 +1,5 @@
 // What a time line shows, apart from how it is drawn.
-import type { Bookmark, Snapshot, TimeflowList } from "../schema";
+import type { Bookmark, Snapshot, Timeflow, TimeflowList } from "../schema";
 
 export type MarkKind = "snapshot" | "recovery" | "bookmark";
 
@@ -9,6 +9,8 @@ export interface Mark {
   /** A snapshot's id or a bookmark's name. */
   name: string;
   ready: boolean;
+  /** The position in the log, if it is known. */
+  lsn?: string;
 }
 
 export interface Stretch {
@@ -23,6 +25,8 @@ export interface History {
   gaps: Stretch[];
   /** Rewinds, refreshes and new copies. */
   starts: number[];
+  /** What it takes to open the moments of the newest range, in milliseconds; absent where there is none. */
+  opening?: { typical: number; longest: number };
   from: number;
   to: number;
 }
@@ -33,7 +37,7 @@ export function historyOf({ timeflows }: TimeflowList, bookmarks: Bookmark[]): H
   const marks: Mark[] = [];
   const add = (kind: MarkKind) => (one: Snapshot) => {
     // The snapshot of a bookmark goes with it, and is shown as it.
-    if (one.kind !== "bookmark") marks.push({ kind, at: ms(one.time), name: one.id, ready: one.ready });
+    if (one.kind !== "bookmark") marks.push({ kind, at: ms(one.time), name: one.id, ready: one.ready, ...(one.lsn && { lsn: one.lsn }) });
   };
   for (const flow of timeflows) {
     flow.snapshots.forEach(add("snapshot"));
@@ -48,7 +52,13 @@ export function historyOf({ timeflows }: TimeflowList, bookmarks: Bookmark[]): H
   const from = ends.length > 0 ? Math.min(...minmax(ends)) : Date.now() - 3_600_000;
   const to = ends.length > 0 ? Math.max(...minmax(ends)) : Date.now();
   const starts = timeflows.slice(1).map((flow) => ms(flow.started_at));
-  return { marks, ranges, gaps: stretches("gaps"), starts, from, to: Math.max(to, from + 1000) };
+  return { marks, ranges, gaps: stretches("gaps"), starts, from, to: Math.max(to, from + 1000), ...openingOf(timeflows) };
+}
+
+function openingOf(timeflows: Timeflow[]): Pick<History, "opening"> {
+  const newest = timeflows[timeflows.length - 1]?.ranges.slice(-1)[0];
+  const { typical_open_ms: typical, longest_open_ms: longest } = newest ?? {};
+  return typeof typical === "number" && typeof longest === "number" ? { opening: { typical, longest } } : {};
 }
 
 /** The least and the greatest, of any number of values. */

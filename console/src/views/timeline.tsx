@@ -3,7 +3,7 @@ import type { TargetedPointerEvent, TargetedSubmitEvent } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useCell } from "../cell";
 import { duration, time } from "../format";
-import { atTime, latest, MARK_FORMS, MOMENT_FORMS, type Picked } from "../moment";
+import { atLsn, atTime, latest, MARK_FORMS, MOMENT_FORMS, type Picked } from "../moment";
 import type { Bookmark, TimeflowList } from "../schema";
 import { theme } from "../theme";
 import { Failure } from "../ui/basics";
@@ -56,6 +56,7 @@ export function Timeline({ flows, bookmarks, picked, onPick }: Props) {
         )}
       </p>
       <Gaps of={history} />
+      {anyMoment && <Points of={history} onPick={onPick} />}
       <Typed bookmarks={bookmarks} onPick={onPick} anyMoment={anyMoment} />
       <Steps history={history} at={ms} onPick={onPick} />
       <p class="picked" role="status">
@@ -68,6 +69,7 @@ export function Timeline({ flows, bookmarks, picked, onPick }: Props) {
 }
 
 const GAPS_SHOWN = 3;
+const POINTS_SHOWN = 3;
 
 /** Gaps in words: the line alone tells them only to those who see it. */
 function Gaps({ of: { gaps } }: { of: History }) {
@@ -79,6 +81,29 @@ function Gaps({ of: { gaps } }: { of: History }) {
       {shown.join(", ")}
     </p>
   );
+}
+
+/** Recovery points in words, the newest of them to pick: a click on the line means the moment under it. */
+function Points({ of: { marks, opening }, onPick }: { of: History; onPick: (picked: Picked) => void }) {
+  const points = marks.filter((mark) => mark.kind === "recovery");
+  if (points.length === 0) return null;
+  return (
+    <p class="legend points">
+      {points.length === 1 ? "One recovery point keeps" : `${points.length} recovery points keep`} the opening of moments short
+      {opening && `: ${duration(opening.typical)} typically, ${duration(opening.longest)} at most`}. {points.length > POINTS_SHOWN && "The newest: "}
+      {points.slice(-POINTS_SHOWN).map((point) => (
+        <button key={point.name} type="button" class="small" onClick={() => onPick(pickPoint(point))} aria-label={`pick the recovery point of ${time(point.at)}`}>
+          {time(point.at)}
+        </button>
+      ))}
+    </p>
+  );
+}
+
+/** By its position: its time in whole milliseconds is before it. */
+function pickPoint({ at, lsn }: Mark): Picked {
+  const moment = lsn ? atLsn(lsn) : atTime(at);
+  return { ...moment, label: `recovery point, ${time(at)}`, ms: at };
 }
 
 function whole({ from, to }: History): View {
