@@ -31,7 +31,7 @@ export async function groups(page) {
   await rewindAndUndo(page);
   await refresh(page);
   await card(page).getByRole("button", { name: "Delete…" }).click();
-  await page.getByRole("dialog", { name: "Delete pair" }).getByText("pair-shop, pair-orders").waitFor();
+  await page.getByRole("dialog", { name: "Delete pair" }).getByText(/: pair-(orders, pair-shop|shop, pair-orders)\./).waitFor();
   await answer(page, "Delete pair", {}, "Delete");
   await card(page).waitFor({ state: "detached" });
   check(offshoot("vdb", "list").vdbs.every((vdb) => !vdb.name.startsWith("pair-")), "its VDBs are gone");
@@ -85,7 +85,7 @@ async function rewindAndUndo(page) {
   await click(page, "Undo…");
   await answer(page, "Undo on pair-orders", {}, "Undo");
   await until("it is undone", () => answered(() => there("lost") === "f t"));
-  await jobDone("vdb_rewind", "pair-orders");
+  await jobDone("vdb_rewind_undo", "pair-orders");
   await visit(page, "groups", "Groups");
 }
 
