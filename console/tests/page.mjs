@@ -40,6 +40,17 @@ export async function until(what, holds, limit = WAIT_MS) {
   }
 }
 
+/** How many times as long as alone work takes on this host at the moment, as others use its processors, too. */
+export function crowded() {
+  const [begun, used] = [performance.now(), process.cpuUsage()];
+  const spent = () => {
+    const { user, system } = process.cpuUsage(used);
+    return (user + system) / 1000;
+  };
+  while (spent() < 200);
+  return Math.max(1, (performance.now() - begun) / spent());
+}
+
 /** A browser of its own with one page. */
 export async function open(options = {}) {
   const path = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find(existsSync);
