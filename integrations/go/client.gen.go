@@ -3327,6 +3327,9 @@ type VdbList struct {
 
 // VdbLog The end of the log of a VDB's server.
 type VdbLog struct {
+	// End Where what follows will begin, for the next call's `since`.
+	End *string `json:"end,omitempty"`
+
 	// Name The VDB.
 	Name string `json:"name"`
 
@@ -3504,6 +3507,9 @@ type CountCommitsParams struct {
 type VdbLogParams struct {
 	// Bytes At most so many bytes of its end: 65,536 where absent, 1,048,576 at most.
 	Bytes *int64 `form:"bytes,omitempty" json:"bytes,omitempty"`
+
+	// Since Only what was written since: the `end` of an earlier answer.
+	Since *string `form:"since,omitempty" json:"since,omitempty"`
 }
 
 // StartBisectionJSONRequestBody defines body for StartBisection for application/json ContentType.
@@ -4798,7 +4804,7 @@ type ClientInterface interface {
 	// Corresponds with GET /api/v1/vdbs/{name}/hooks (the `VdbHooks` operationId).
 	VdbHooks(ctx context.Context, name string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// VdbLog The end of the log of a VDB's server.
+	// VdbLog The end of the log of a VDB's server, or what was written since it was last read.
 	//
 	// Corresponds with GET /api/v1/vdbs/{name}/log (the `VdbLog` operationId).
 	VdbLog(ctx context.Context, name string, params *VdbLogParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -7040,7 +7046,7 @@ func (c *Client) VdbHooks(ctx context.Context, name string, reqEditors ...Reques
 	return c.Client.Do(req)
 }
 
-// VdbLog The end of the log of a VDB's server.
+// VdbLog The end of the log of a VDB's server, or what was written since it was last read.
 //
 // Corresponds with GET /api/v1/vdbs/{name}/log (the `VdbLog` operationId).
 func (c *Client) VdbLog(ctx context.Context, name string, params *VdbLogParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -11172,6 +11178,18 @@ func NewVdbLogRequest(server string, name string, params *VdbLogParams) (*http.R
 
 		}
 
+		if params.Since != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "since", *params.Since, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if encoded := queryValues.Encode(); encoded != "" {
 			rawQueryFragments = append(rawQueryFragments, encoded)
 		}
@@ -12630,7 +12648,7 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /api/v1/vdbs/{name}/hooks (the `VdbHooks` operationId).
 	VdbHooksWithResponse(ctx context.Context, name string, reqEditors ...RequestEditorFn) (*VdbHooksResponse, error)
 
-	// VdbLogWithResponse The end of the log of a VDB's server.
+	// VdbLogWithResponse The end of the log of a VDB's server, or what was written since it was last read.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -20054,7 +20072,7 @@ func (c *ClientWithResponses) VdbHooksWithResponse(ctx context.Context, name str
 	return ParseVdbHooksResponse(rsp)
 }
 
-// VdbLogWithResponse The end of the log of a VDB's server.
+// VdbLogWithResponse The end of the log of a VDB's server, or what was written since it was last read.
 //
 // Returns a wrapper object for the known response body format(s).
 //
