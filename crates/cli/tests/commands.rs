@@ -381,7 +381,7 @@ fn groups_are_made_used_and_deleted() {
         (&listed["groups"][0]["name"], &listed["vdb_groups"][0]["name"]),
         (&"both".into(), &"dev".into())
     );
-    assert!(world.run("group list --sort -of --limit 1").ok().contains("dev-prod, dev-orders"));
+    assert!(world.run("group list --sort of --limit 1").ok().contains("dev-prod, dev-orders"));
     assert!(world.run("group delete dev --yes").ok().contains("dev-prod"));
     assert!(world.run("group delete both").ok().contains("dSources stay"));
     world.run("group show dev --json").fails(1, "not_found");
