@@ -9,6 +9,7 @@
 use crate::process::is_at_work;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// Where the controllers of version 1 are, and version 2.
 const ROOT: &str = "/sys/fs/cgroup";
@@ -108,6 +109,39 @@ impl Group {
             }
         }
         if group.places.is_empty() { Err(refused) } else { Ok(group) }
+    }
+
+    /// Moves this process into the group `name`, which shares the processors and limits nothing. Other groups are still made where
+    /// they were made before.
+    ///
+    /// # Errors
+    /// As [`Group::create`]. Where control groups are of version 2, that is everywhere but in the first one: a group that has
+    /// processes divides nothing.
+    pub fn enter(name: &str) -> io::Result<Group> {
+        let home = HOME.get_or_init(places_of_this_process);
+        let of_processors = home.iter().find(|place| place.controller == Controller::Processors);
+        let place = of_processors.ok_or(io::ErrorKind::Unsupported)?.make_below(name)?;
+        let group = Group { places: vec![place] };
+        group.add(0).map(|()| group)
+    }
+
+    /// The group that this process is in, if its name begins like this.
+    pub fn entered(prefix: &str) -> Option<Group> {
+        let mut places = places_of_this_process();
+        places.retain(|place| {
+            let name = place.dir.file_name().unwrap_or_default();
+            name.to_string_lossy().starts_with(prefix)
+        });
+        (!places.is_empty()).then_some(Group { places })
+    }
+
+    /// Takes this process out of a group that it has entered, or the process that has started it.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    pub fn leave(&self) -> io::Result<()> {
+        let homes = self.places.iter().filter_map(|place| place.dir.parent());
+        homes.into_iter().try_for_each(|home| std::fs::write(home.join("cgroup.procs"), "0"))
     }
 
     /// The group `name` as [`Group::create`] would make it, without making it.
@@ -316,9 +350,16 @@ fn remove_empty_in(group: &Path, prefix: &str) {
     }
 }
 
+/// Where this process was before it entered a group of its own.
+static HOME: OnceLock<Vec<Place>> = OnceLock::new();
+
+fn places_of_this_process() -> Vec<Place> {
+    places_of("self", Controller::is_of_version_one)
+}
+
 /// The groups that others are made in, for each controller.
 fn homes() -> Vec<Place> {
-    let own = places_of("self", Controller::is_of_version_one).into_iter();
+    let own = HOME.get().cloned().unwrap_or_else(places_of_this_process).into_iter();
     let given = Path::new(ROOT).join(FOR_SERVERS);
     let may = rustix::fs::access(given.join("cgroup.procs"), rustix::fs::Access::WRITE_OK).is_ok();
     own.map(|place| if may { place.moved_to(&given) } else { place }).collect()

@@ -24,7 +24,10 @@ pub use clock::{Clock, SystemClock};
 pub use exec::replace_process;
 pub use kernel::kernel_version;
 pub use port::unused_port;
-pub use priority::{Hurry, hurry, lower_thread_priority, processor_wait};
+pub use priority::{
+    Hurry, OWN_GROUP, OwnShare, hurry, leave_share, lower_thread_priority, own_share,
+    processor_wait,
+};
 pub use random::random_bytes;
 pub use scoped::spawn_or_run;
 pub use shared_memory::{SharedMemory, redirect};

@@ -34,6 +34,7 @@ pub fn run_engine(options: ServeOptions) -> Result<(), Failure> {
     // opens.
     let signal = ShutdownSignal::install()?;
     raise_limits();
+    let _share = offshoot_os::own_share();
     // VDBs wait until it answers, however many there are.
     let hurry = offshoot_os::hurry();
     if options.takeover {

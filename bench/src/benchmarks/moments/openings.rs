@@ -108,8 +108,7 @@ fn open_latest(
         let began = SystemClock.elapsed();
         let vdb = stage.provision("now", dsource, &[])?;
         let took = millis(SystemClock.elapsed() - began);
-        let ProvisionTimings { recover_ms, start_ms, .. } = vdb.timings;
-        eprintln!("  the latest: {took:.0} ms, recovery {recover_ms}, start {start_ms}");
+        report("the latest", took, vdb.timings);
         took_ms.push(took);
         let held = Database::connect(&vdb.uri)?.number("SELECT value FROM tick_now")?;
         ensure!(held >= acknowledged, "the latest moment holds {held}, not {acknowledged}");
@@ -117,6 +116,14 @@ fn open_latest(
     }
     sleep_until(time);
     Ok(took_ms)
+}
+
+/// Says what an opening took, and its parts.
+fn report(what: &str, took: f64, timings: ProvisionTimings) {
+    let ProvisionTimings { clone_ms, mount_ms, recover_ms, start_ms, .. } = timings;
+    eprintln!(
+        "  {what}: {took:.0} ms, clone {clone_ms}, mount {mount_ms}, recovery {recover_ms}, start {start_ms}"
+    );
 }
 
 /// Opens so many random moments of each dSource, in turn.
@@ -142,7 +149,9 @@ fn open_one(stage: &Stage, Loaded { dsource, history, .. }: &Loaded) -> Result<(
     let index = u64::from_le_bytes(random_bytes::<8>()) % (count - 2);
     let tick = history.ticks()[index as usize];
     let moment = history.moment_of(tick.value).context("a gap between two writes")?;
+    let began = SystemClock.elapsed();
     let vdb = stage.provision("then", dsource, &["--at", &moment.to_string()])?;
+    report("a moment", millis(SystemClock.elapsed() - began), vdb.timings);
     let db = Database::connect(&vdb.uri)?;
     let held = db.number("SELECT value FROM tick_now")?;
     ensure!(held == tick.value, "at {moment}: holds {held}, not {}", tick.value);

@@ -87,6 +87,7 @@ pub struct EngineView {
 /// # Errors
 /// When its socket cannot be made.
 pub fn run_keeper(pool: &std::path::Path, delivery: Arc<dyn Delivery>) -> Result<(), Failure> {
+    offshoot_os::leave_share();
     let paths = Paths::of(pool)?;
     let socket = keeper_socket(paths.runtime());
     let release = move |held: &[u64]| {

@@ -266,7 +266,9 @@ fn clean_up(parts: &Arc<Parts>, survivors: Survivors) -> Result<(), Failure> {
     for stale in parts.volumes.delivery().clean_stale(&parts.paths.mounts(), &going_on.mounts)? {
         tracing::info!(mount = %stale.display(), "a stale mount was removed");
     }
-    offshoot_os::cgroup::remove_empty("offshoot-");
+    for left in ["offshoot-", offshoot_os::OWN_GROUP] {
+        offshoot_os::cgroup::remove_empty(left);
+    }
     Ok(())
 }
 
