@@ -84,6 +84,9 @@ struct Place {
     dir: PathBuf,
 }
 
+/// How often to try to enter a new group.
+const ENTER_TRIES: u32 = 3;
+
 /// More bytes than any limit.
 const UNLIMITED: u64 = 1 << 60;
 
@@ -120,9 +123,17 @@ impl Group {
     pub fn enter(name: &str) -> io::Result<Group> {
         let home = HOME.get_or_init(places_of_this_process);
         let of_processors = home.iter().find(|place| place.controller == Controller::Processors);
-        let place = of_processors.ok_or(io::ErrorKind::Unsupported)?.make_below(name)?;
-        let group = Group { places: vec![place] };
-        group.add(0).map(|()| group)
+        let home = of_processors.ok_or(io::ErrorKind::Unsupported)?;
+        let mut tries = ENTER_TRIES;
+        loop {
+            let group = Group { places: vec![home.make_below(name)?] };
+            tries -= 1;
+            match group.add(0) {
+                // While nobody was in it another engine may have removed it.
+                Err(_) if tries > 0 => {}
+                added => return added.map(|()| group),
+            }
+        }
     }
 
     /// The group that this process is in, if its name begins like this.
@@ -140,8 +151,8 @@ impl Group {
     /// # Errors
     /// What the operating system says.
     pub fn leave(&self) -> io::Result<()> {
-        let homes = self.places.iter().filter_map(|place| place.dir.parent());
-        homes.into_iter().try_for_each(|home| std::fs::write(home.join("cgroup.procs"), "0"))
+        let mut homes = self.places.iter().filter_map(|place| place.dir.parent());
+        homes.try_for_each(|home| std::fs::write(home.join("cgroup.procs"), "0"))
     }
 
     /// The group `name` as [`Group::create`] would make it, without making it.
