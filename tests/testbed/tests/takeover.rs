@@ -331,14 +331,9 @@ mod needs_older_binary {
 
     /// As [`command`]; none where the version does not know it yet.
     fn command_if_known(bed: &Testbed, line: &str) -> Result<Option<Value>> {
+        let unknown = ["unrecognized subcommand", "unexpected argument"];
         match bed.engine.command(line.split(' ')) {
-            Err(error)
-                if ["unrecognized subcommand", "unexpected argument"]
-                    .iter()
-                    .any(|said| error.message.contains(said)) =>
-            {
-                Ok(None)
-            }
+            Err(error) if unknown.iter().any(|said| error.message.contains(said)) => Ok(None),
             answered => Ok(Some(answered?)),
         }
     }
