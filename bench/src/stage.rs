@@ -11,6 +11,8 @@ use std::time::Duration;
 
 /// Longest a link may take: of a source of tens of GB.
 const LINK_SECONDS_MAX: u64 = 7_200;
+/// Longest that log may be on its way.
+const RECEIVED_SECONDS_MAX: u64 = 300;
 /// Longest a snapshot may take to be proved.
 const READY_SECONDS_MAX: u64 = 900;
 
@@ -104,6 +106,19 @@ impl Stage {
     /// What the command says.
     pub fn dsource(&self, name: &str) -> Result<Dsource> {
         self.engine.ask(["dsource", "show", name])
+    }
+
+    /// Waits until all log of its source has been received.
+    ///
+    /// # Errors
+    /// What the command says, or when it is not in time.
+    pub fn wait_received(&self, dsource: &str) -> Result<()> {
+        let deadline = SystemClock.elapsed() + Duration::from_secs(RECEIVED_SECONDS_MAX);
+        while self.dsource(dsource)?.lag_bytes != Some(0) {
+            ensure!(SystemClock.elapsed() < deadline, "the engine does not receive all log");
+            SystemClock.sleep(Duration::from_millis(200));
+        }
+        Ok(())
     }
 
     /// Provisions a VDB.

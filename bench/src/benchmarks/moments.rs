@@ -1,6 +1,8 @@
 //! Whether any second of a stretch of load opens, holds what it should, how long that takes and what it costs.
 
+mod bisect;
 mod checkpoints;
+mod diff;
 mod history;
 mod links;
 mod load;
@@ -39,6 +41,11 @@ enum Measure {
     Warm,
     /// Links beside the load: a VDB of the link's own moment, from the link's end to the first answer
     Links,
+    /// The search for a commit that changed an answer: of a table that nothing else writes, and of one that every
+    /// transaction writes
+    Bisect,
+    /// The comparison of two moments between which one page in a hundred has changed
+    Diff,
 }
 
 /// Open random seconds of a stretch of load: does each open, is it right, how long does it take
@@ -53,7 +60,9 @@ enum Measure {
                         offshoot bench moments --load heavy --measure history --minutes 60\n  \
                         offshoot bench moments --load heavy --measure standby --minutes 5\n  \
                         offshoot bench moments --load heavy --measure warm --minutes 5\n  \
-                        offshoot bench moments --measure links --moments 5 --scale 670")]
+                        offshoot bench moments --measure links --moments 5 --scale 670\n  \
+                        offshoot bench moments --load heavy --measure bisect --minutes 10\n  \
+                        offshoot bench moments --measure diff --scale 670")]
 pub struct Arguments {
     /// What is measured
     #[arg(long, value_enum, default_value_t = Measure::Openings)]
@@ -90,6 +99,8 @@ pub fn run(arguments: &Arguments) -> Result<Record> {
         Measure::Standby => standby::run(arguments),
         Measure::Warm => warm::run(arguments),
         Measure::Links => links::run(arguments),
+        Measure::Bisect => bisect::run(arguments),
+        Measure::Diff => diff::run(arguments),
     }
 }
 

@@ -3,11 +3,13 @@
 
 use anyhow::{Context, Result, ensure};
 use offshoot_api::{JobList, JobState};
+use offshoot_catalog::Subject;
 use offshoot_domain::{Dsource, Snapshot, SnapshotKind};
 use offshoot_os::process::Sink;
 use offshoot_os::{Clock, SystemClock};
-use offshoot_rig::{SourceOptions, find_newest};
+use offshoot_rig::{Database, SourceOptions, find_newest};
 use offshoot_testbed::{PATIENCE, Testbed, flip, wait_until, with_log};
+use offshoot_types::SnapshotId;
 use std::time::Duration;
 
 /// Marks at least: some before the first point, some between points.
@@ -28,8 +30,22 @@ fn moments_open_from_points_that_the_source_did_not_make() {
     let mut bed = Testbed::with(options()).unwrap();
     let opened = open_moments(&mut bed, 0);
     with_log(&bed.engine, opened).unwrap();
+    let taken = bed.snapshot("prod").unwrap();
+    let ready = bed.wait_ready(&taken);
+    with_log(&bed.engine, ready).unwrap();
     let counted = count_points(&mut bed, false);
     with_log(&bed.engine, counted).unwrap();
+    assert_eq!(made_ready_from(&bed, &taken).unwrap(), SnapshotKind::RecoveryPoint);
+}
+
+/// The kind of the image that a snapshot was made ready from; the engine has been stopped.
+fn made_ready_from(bed: &Testbed, snapshot: &offshoot_api::Snapshot) -> Result<SnapshotKind> {
+    let catalog = bed.catalog()?;
+    let jobs = catalog.jobs(1000)?;
+    let job = jobs.iter().find(|job| job.object == Subject::Snapshot(snapshot.id));
+    let resolved = job.and_then(|job| job.bag.get("resolved")).context("the job that did it")?;
+    let from: SnapshotId = serde_json::from_value(resolved["snapshot"].clone())?;
+    Ok(catalog.get::<Snapshot>(from)?.kind)
 }
 
 #[test]
@@ -127,32 +143,49 @@ fn count_points(bed: &mut Testbed, killed: bool) -> Result<()> {
 }
 
 /// Makes a table that no snapshot but a recovery point has, and changes its first row after that. Returns a position
-/// before the table, one after the change, and some bytes of its first page that are nowhere in the log: where one row
-/// ends and another begins.
+/// before the table, one after the change, and some bytes of its first page.
 fn only_in_a_point(bed: &Testbed) -> Result<(String, String, Vec<u8>)> {
     let source = bed.source.connect("postgres")?;
     let position = || source.text("SELECT pg_current_wal_insert_lsn()");
-    source.execute("CREATE TABLE payload (n int, data bytea)")?;
-    source.execute("ALTER TABLE payload ALTER data SET STORAGE plain")?;
+    create_payload(&source)?;
     let before = position()?;
+    fill_payload(&source)?;
+    wait_for_point(bed, &source)?;
+    source.execute("UPDATE payload SET n = 0 WHERE n = 1")?;
+    let after = position()?;
+    Ok((before, after, bytes_of_payload(&source)?))
+}
+
+fn create_payload(source: &Database) -> Result<()> {
+    source.execute("CREATE TABLE payload (n int, data bytea)")?;
+    source.execute("ALTER TABLE payload ALTER data SET STORAGE plain")
+}
+
+fn fill_payload(source: &Database) -> Result<()> {
     source.execute(
         "INSERT INTO payload SELECT n, (SELECT decode(string_agg(md5(n || '-' || i), ''), 'hex') \
          FROM generate_series(1, 240) i) FROM generate_series(1, 20) n",
-    )?;
+    )
+}
+
+/// Writes log until another point is made.
+fn wait_for_point(bed: &Testbed, source: &Database) -> Result<()> {
+    let before = points(bed, JobState::Done)?;
     wait_until("a recovery point", PATIENCE, || {
         source.execute("SELECT pg_logical_emit_message(false, 'test', repeat('x', 3000000))")?;
-        Ok(points(bed, JobState::Done)? > 0)
-    })?;
-    source.execute("UPDATE payload SET n = 0 WHERE n = 1")?;
-    let after = position()?;
+        Ok(points(bed, JobState::Done)? > before)
+    })
+}
+
+/// Some bytes of its first page that are nowhere in the log: where one row ends and another begins.
+fn bytes_of_payload(source: &Database) -> Result<Vec<u8>> {
     source.execute("CHECKPOINT")?;
     let file = "pg_read_binary_file(pg_relation_filepath('payload'), 0, 8192)";
     let page = source.text(&format!("SELECT encode({file}, 'hex')"))?;
     let byte = |at: usize| u8::from_str_radix(&page[2 * at..2 * at + 2], 16);
     // Rows are stored from the end of a page on; each begins with the transaction that made it.
     let row = usize::from(u16::from_le_bytes([byte(24)?, byte(25)?]) & 0x7FFF);
-    let bytes = (row - 16..row + 4).map(byte).collect::<std::result::Result<_, _>>()?;
-    Ok((before, after, bytes))
+    Ok((row - 16..row + 4).map(byte).collect::<std::result::Result<_, _>>()?)
 }
 
 fn open_from_a_damaged_point(bed: &mut Testbed) -> Result<()> {
@@ -182,6 +215,46 @@ fn a_flipped_bit_in_a_point_is_found_when_a_moment_is_opened_from_it() {
     let mut bed = Testbed::with(SourceOptions { scale: 0, ..options() }).unwrap();
     let opened = open_from_a_damaged_point(&mut bed);
     with_log(&bed.engine, opened).unwrap();
+}
+
+/// A table that is dropped after a point is damaged there alone. Its page is changed in between, so that whoever replays
+/// from the point has to read it; a snapshot after the drop does not have it.
+fn a_snapshot_after_a_damaged_point(bed: &mut Testbed) -> Result<offshoot_api::Snapshot> {
+    bed.link("prod")?;
+    bed.engine.command(["policy", "set", "prod", "--snapshot-every", "1d"])?;
+    let source = bed.source.connect("postgres")?;
+    create_payload(&source)?;
+    fill_payload(&source)?;
+    let bytes = bytes_of_payload(&source)?;
+    wait_for_point(bed, &source)?;
+    source.execute("UPDATE payload SET n = 0 WHERE n = 1")?;
+    source.execute("DROP TABLE payload")?;
+    // Staging has not got it any more, either.
+    let earlier = bed.snapshot("prod")?;
+    bed.wait_ready(&earlier)?;
+    bed.engine.command(["snapshot", "delete", &earlier.id.to_string()])?;
+    bed.engine.stop()?;
+    let flipped = flip(&bed.engine.pool().join("segments"), &bytes)?;
+    ensure!(flipped > 0, "the page is stored as it is");
+    bed.engine.restart()?;
+    let taken = bed.snapshot("prod")?;
+    bed.wait_ready(&taken)?;
+    ensure!(faults(bed).contains("damaged"), "the point was not tried");
+    bed.provision("later", "prod", &["--snapshot", &taken.id.to_string()])?;
+    ensure!(bed.open("later")?.text("SELECT to_regclass('payload') IS NULL")? == "t");
+    bed.engine.stop()?;
+    Ok(taken)
+}
+
+#[test]
+fn a_snapshot_is_made_ready_from_its_own_image_where_the_nearest_is_damaged() {
+    // A page that is written as a whole would be read by nobody.
+    let mut options = SourceOptions { scale: 0, ..options() };
+    options.settings.push(("full_page_writes".to_owned(), "off".to_owned()));
+    let mut bed = Testbed::with(options).unwrap();
+    let taken = a_snapshot_after_a_damaged_point(&mut bed);
+    let taken = with_log(&bed.engine, taken).unwrap();
+    assert_eq!(made_ready_from(&bed, &taken).unwrap(), SnapshotKind::Manual);
 }
 
 /// The faults of the engine, as users see them.

@@ -57,7 +57,7 @@ fn compare_processor_time(
     let loaded = load_up(stage, ("prod", &stage.source), &arguments, record)?;
     let position = stage.source.connect("postgres")?.text("SELECT pg_current_wal_flush_lsn()")?;
     standby.wait_for(&position)?;
-    wait_for_log(stage)?;
+    stage.wait_received("prod")?;
     wait_for_rest(&engine)?;
     let [engine, plain] = [engine() - before.0, plain() - before.1];
     let figures = &mut record.figures;
@@ -85,16 +85,6 @@ fn wait_for_rest(engine: &impl Fn() -> f64) -> Result<()> {
     }
 }
 
-/// Waits until all log of the source has been received.
-fn wait_for_log(stage: &Stage) -> Result<()> {
-    let deadline = SystemClock.elapsed() + Duration::from_secs(WAIT_SECONDS_MAX);
-    while stage.dsource("prod")?.lag_bytes != Some(0) {
-        ensure!(SystemClock.elapsed() < deadline, "the engine does not receive all log");
-        SystemClock.sleep(Duration::from_millis(200));
-    }
-    Ok(())
-}
-
 /// Both replay the log of a round, one after the other, while nothing else runs: a clone of a recovery point before it,
 /// and the standby from a checkpoint there.
 fn compare_replay(
@@ -107,7 +97,7 @@ fn compare_replay(
     for round in 0..ROUNDS {
         let from = begin_round(stage, standby, arguments)?;
         load(stage, arguments, (arguments.time() / 10).min(ROUND_MAX), record)?;
-        wait_for_log(stage)?;
+        stage.wait_received("prod")?;
         stage.engine.command(["dsource", "pause", "prod"])?;
         let log_mb = megabytes(log_bytes(&stage.source)?.saturating_sub(from));
         round_mb.push(log_mb);

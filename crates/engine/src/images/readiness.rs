@@ -1,16 +1,20 @@
 //! Makes snapshots ready: a clone is recovered, settled and shut down cleanly. That image is checked
 //! on another clone, which is then discarded, and kept: VDBs are cloned from it.
+//!
+//! A snapshot of a dSource is made ready as a moment at its position is opened: from the image that is nearest, which mostly
+//! is a recovery point. Its own image begins at the source's last checkpoint, minutes of log before.
 
 use crate::core::job_kind::JobKind;
 use crate::core::keys::job_key;
 use crate::core::kind::Kind;
 use crate::core::topic::Topic;
+use crate::history::moments::{self, Resolved};
 use crate::history::snapshots;
-use crate::images::opening::{self, DATASET};
+use crate::images::opening::{self, BASE, DATASET, RESOLVED};
 use crate::images::proof::{self, Proof};
 use crate::parts::{Context, Parts};
 use offshoot_catalog::Subject;
-use offshoot_domain::{Owner, Readiness, Snapshot};
+use offshoot_domain::{Dsource, Owner, Readiness, Snapshot};
 use offshoot_types::{DatasetId, ErrorKind, Failure, JobId, SnapshotId};
 use offshoot_workflow::{Key, Submission, Workflow};
 use std::sync::Arc;
@@ -66,31 +70,67 @@ fn snapshot_of(context: &Context) -> Result<Snapshot, Failure> {
 }
 
 fn clone(context: &Context) -> Result<(), Failure> {
-    opening::clone_image(context, context.input()?).map(drop)
+    let parts = context.app();
+    let snapshot = snapshot_of(context)?;
+    context.set(BASE, &snapshot.owner)?;
+    let Owner::Dsource(id) = snapshot.owner else {
+        return opening::clone_image(context, snapshot.id).map(drop);
+    };
+    if !snapshots::has_log(parts, &snapshot)? {
+        return Err(Failure::new(
+            ErrorKind::WrongState,
+            format!("the log that {} needs is not there", snapshot.id),
+            "choose another snapshot or moment",
+        ));
+    }
+    let dsource: Dsource = parts.catalog.get(id)?;
+    let at = snapshot.position.log;
+    let nearest = moments::resolve_at(parts, &dsource, Some(snapshot.timeflow), at);
+    // What staging has replayed may not be indexed yet.
+    let resolved = nearest.unwrap_or_else(|_| from_own_image(&snapshot));
+    context.set(RESOLVED, &resolved)?;
+    opening::clone_image(context, resolved.image).map(drop)
+}
+
+fn from_own_image(snapshot: &Snapshot) -> Resolved {
+    Resolved {
+        snapshot: snapshot.id,
+        image: snapshot.id,
+        recover_to: Some(snapshot.position.log),
+        replay_from: snapshot.replay_from,
+        timeflow: Some(snapshot.timeflow),
+        position: snapshot.position,
+    }
 }
 
 fn recover(context: &Context) -> Result<(), Failure> {
     let parts = context.app();
     let snapshot = snapshot_of(context)?;
-    let dataset = context.need(DATASET)?;
-    let kind = Kind::of(parts, snapshot.owner)?;
-    match snapshot.owner {
-        Owner::Dsource(_) if !snapshots::has_log(parts, &snapshot)? => Err(Failure::new(
-            ErrorKind::WrongState,
-            format!("the log that {} needs is not there", snapshot.id),
-            "choose another snapshot or moment",
-        )),
-        Owner::Dsource(id) => {
-            let range = (snapshot.replay_from, snapshot.position.log);
-            let log = (id, Some(snapshot.timeflow));
-            opening::replay(context, log, &kind, (dataset, false), range)
+    let Some(resolved) = context.get(RESOLVED)? else {
+        let (key, dataset) = (job_key(context.job_id()), context.need(DATASET)?);
+        let kind = Kind::of(parts, snapshot.owner)?;
+        opening::start_private(parts, &key, &kind, dataset, opening::RECOVERY_DEADLINE)?;
+        return opening::stop_clean(parts, &key, dataset);
+    };
+    match opening::replay_resolved(context) {
+        Err(failure) if failure.code != ErrorKind::Cancelled && resolved.image != snapshot.id => {
+            let (job, image) = (context.job_id(), resolved.image);
+            tracing::warn!(%job, %image, %failure, "the nearest image cannot be replayed");
+            recover_own(context, &snapshot)
         }
-        Owner::Vdb(_) => {
-            let key = job_key(context.job_id());
-            opening::start_private(parts, &key, &kind, dataset, opening::RECOVERY_DEADLINE)?;
-            opening::stop_clean(parts, &key, dataset)
-        }
+        recovered => recovered,
     }
+}
+
+/// That another image is damaged says nothing about this snapshot.
+fn recover_own(context: &Context, snapshot: &Snapshot) -> Result<(), Failure> {
+    opening::unmount_clone(context)?;
+    opening::delete_clone(context)?;
+    let dataset = context.app().store.clone_snapshot(snapshot.id).map_err(|e| e.failure())?;
+    context.set(DATASET, &dataset)?;
+    context.set(RESOLVED, &from_own_image(snapshot))?;
+    opening::mount_clone(context)?;
+    opening::replay_resolved(context)
 }
 
 /// Step: keeps the clone's state as an image.
@@ -111,6 +151,8 @@ pub fn drop_image(context: &Context) -> Result<(), Failure> {
 }
 
 fn check(context: &Context) -> Result<(), Failure> {
+    // Nobody waits for it, and it reads all that is new.
+    offshoot_os::lower_thread_priority();
     let snapshot = snapshot_of(context)?;
     context.set(PROOF, &proof::prove(context, &snapshot, context.need(IMAGE)?)?)?;
     proof::clear(context)

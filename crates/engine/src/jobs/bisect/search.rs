@@ -212,7 +212,8 @@ impl Search<'_> {
         Ok(points)
     }
 
-    /// Of the commits that can have changed the answer, the likely ones first; of the last one, both sides.
+    /// Of the commits that can have changed the answer, the likely ones first, in equal parts; where much log is between, at
+    /// the image that parts them best. Of the last one, both sides.
     fn among(&self, suspects: &[Suspect]) -> Result<Vec<LogPosition>, Failure> {
         // The others are looked at when none of these is left.
         let any_likely = suspects.iter().any(|one| one.likely);
@@ -227,8 +228,16 @@ impl Search<'_> {
             return Ok(vec![before, *last]);
         }
         let parts = OPENED_AT_ONCE + 1;
-        let nth = |part: usize| suspects.get((suspects.len() * part / parts).max(1) - 1).copied();
-        Ok((1..parts).filter_map(nth).collect())
+        let reach = (suspects.len() / (2 * parts)) as u64;
+        let nth = |part: usize| {
+            let rank = (suspects.len() * part / parts).max(1);
+            let exact = suspects.get(rank - 1).copied().ok_or_else(log_is_gone)?;
+            let others = |image: LogPosition| {
+                suspects.partition_point(|end| *end <= image).abs_diff(rank) as u64
+            };
+            Ok(self.near_image(others, reach)?.unwrap_or(exact))
+        };
+        (1..parts).map(nth).collect()
     }
 
     /// In equal parts, by commits; where much log is between, at the image that is nearest.
@@ -239,16 +248,28 @@ impl Search<'_> {
         let mut points = Vec::new();
         for part in 1..parts {
             let exact = self.skip((left * part / parts).max(1) - 1)?;
-            let distance = |image: &&LogPosition| image.0.abs_diff(exact.0);
-            let near = self.images.iter().min_by_key(distance);
-            let near =
-                near.filter(|image| high.bytes_since(low) > FAR_BYTES && distance(image) < reach);
-            points.push(match near {
-                Some(image) => self.last_commit_at(*image)?.unwrap_or(exact),
-                None => exact,
-            });
+            let from = |image: LogPosition| image.0.abs_diff(exact.0);
+            points.push(self.near_image(from, reach)?.unwrap_or(exact));
         }
         Ok(points)
+    }
+
+    /// While much log is between: the last commit of the image that is nearest, if it is within reach.
+    fn near_image(
+        &self,
+        distance: impl Fn(LogPosition) -> u64,
+        reach: u64,
+    ) -> Result<Option<LogPosition>, Failure> {
+        let (low, high) = (self.low.at.log, self.high.at.log);
+        if high.bytes_since(low) <= FAR_BYTES {
+            return Ok(None);
+        }
+        let between = self.images.iter().filter(|image| **image > low && **image < high);
+        let near = between.map(|image| (distance(*image), *image)).min();
+        match near.filter(|(distance, _)| *distance <= reach) {
+            Some((_, image)) => self.last_commit_at(image),
+            None => Ok(None),
+        }
     }
 
     /// The end of the last commit that an image has.
