@@ -38,6 +38,7 @@ pub fn run(arguments: &Arguments) -> Result<Record> {
         let diff: Diff = stage.engine.ask(["diff", &left, "prod"])?;
         all_ms.push(millis(SystemClock.elapsed() - began));
         rows_ms.push(diff.took_ms as f64);
+        eprintln!("  {:.0} ms: {:?}", millis(SystemClock.elapsed() - began), stage.steps("diff")?);
         let accounts = diff.tables.iter().find(|one| one.table.ends_with("pgbench_accounts"));
         let accounts = accounts.context("pgbench's accounts are not compared")?;
         let (found, others) = (accounts.changed, accounts.added + accounts.removed);
