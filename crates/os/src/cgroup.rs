@@ -6,10 +6,12 @@
 //! Version 1 keeps a directory for each controller, version 2 one for all.
 //! See the kernel's `admin-guide/cgroup-v1/memory.rst`, `pids.rst` and `admin-guide/cgroup-v2.rst`.
 
-use crate::process::is_at_work;
+use crate::process::{ProcessId, is_at_work};
+use crate::{Clock, SystemClock};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::time::Duration;
 
 /// Where the controllers of version 1 are, and version 2.
 const ROOT: &str = "/sys/fs/cgroup";
@@ -84,8 +86,9 @@ struct Place {
     dir: PathBuf,
 }
 
-/// How often to try to enter a new group.
-const ENTER_TRIES: u32 = 3;
+/// How often to try to enter a new group, and how long to wait in between.
+const ENTER_TRIES: u32 = 10;
+const ENTER_PAUSE: Duration = Duration::from_millis(10);
 
 /// More bytes than any limit.
 const UNLIMITED: u64 = 1 << 60;
@@ -129,8 +132,8 @@ impl Group {
             let group = Group { places: vec![home.make_below(name)?] };
             tries -= 1;
             match group.add(0) {
-                // While nobody was in it another engine may have removed it.
-                Err(_) if tries > 0 => {}
+                // While nobody was in it, an engine that does not see this process may have removed it.
+                Err(_) if tries > 0 => SystemClock.sleep(ENTER_PAUSE),
                 added => return added.map(|()| group),
             }
         }
@@ -301,7 +304,7 @@ impl Group {
     /// What the operating system says.
     pub fn remove(&self) -> io::Result<()> {
         self.places.iter().try_for_each(|place| {
-            remove_empty_in(&place.dir, "");
+            remove_empty_in(&place.dir, |_| true);
             match std::fs::remove_dir(&place.dir) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
                 _ => Ok(()),
@@ -344,17 +347,23 @@ impl Place {
     }
 }
 
-/// Removes the empty groups with this prefix, which a killed process left.
-pub fn remove_empty(prefix: &str) {
+/// Removes the empty groups of processes that are gone: their names begin like this, followed by the process that made them.
+/// One that lives may be about to put another into its group, which then would have no limits.
+pub fn remove_left(prefix: &str) {
+    let is_left = |name: &str| {
+        let maker = name.strip_prefix(prefix).and_then(|rest| rest.split('-').next());
+        let maker = maker.and_then(|maker| maker.parse().ok());
+        maker.is_some_and(|maker| ProcessId::of(maker).is_none_or(|maker| maker.is_dying()))
+    };
     for own in homes() {
-        remove_empty_in(&own.dir, prefix);
+        remove_empty_in(&own.dir, is_left);
     }
 }
 
-fn remove_empty_in(group: &Path, prefix: &str) {
+fn remove_empty_in(group: &Path, wanted: impl Fn(&str) -> bool) {
     for entry in std::fs::read_dir(group).into_iter().flatten().flatten() {
         let is_group = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        if is_group && entry.file_name().to_string_lossy().starts_with(prefix) {
+        if is_group && wanted(&entry.file_name().to_string_lossy()) {
             // The kernel refuses where processes are.
             let _ = std::fs::remove_dir(entry.path());
         }

@@ -2,6 +2,7 @@
 
 use crate::cgroup::Group;
 use parking_lot::Mutex;
+use std::io;
 use std::time::Duration;
 
 /// How far back in line, of 19.
@@ -59,19 +60,20 @@ fn change_pace(ahead: bool) {
 /// The group of this process alone.
 static SHARE: Mutex<Option<Group>> = Mutex::new(None);
 
-/// As long as there is one, this process is in a control group of its own, if the system allows that. Without it, it is in that of
+/// As long as there is one, this process is in a control group of its own. Without it, it is in that of
 /// whoever started it, or of its session; and Linux 6.18 keeps such groups waiting for seconds while others do little but wake each other.
 #[derive(Debug)]
 pub struct OwnShare(());
 
 /// Gives this process a share of the processors of its own. To be taken before it hurries.
-pub fn own_share() -> OwnShare {
-    let entered = Group::enter(&format!("{OWN_GROUP}{}", std::process::id()));
-    if let Ok(group) = entered {
-        let _ = group.weigh_processors(SHARE_PERCENT);
-        *SHARE.lock() = Some(group);
-    }
-    OwnShare(())
+///
+/// # Errors
+/// As [`Group::enter`]: for an ordinary user, and in most places below control groups of version 2.
+pub fn own_share() -> io::Result<OwnShare> {
+    let group = Group::enter(&format!("{OWN_GROUP}{}", std::process::id()))?;
+    let _ = group.weigh_processors(SHARE_PERCENT);
+    *SHARE.lock() = Some(group);
+    Ok(OwnShare(()))
 }
 
 impl Drop for OwnShare {

@@ -136,7 +136,7 @@ fn kernel() -> Found {
 }
 
 fn groups() -> Found {
-    let name = format!("offshoot-doctor-{}", std::process::id());
+    let name = format!("offshoot-{}-doctor", std::process::id());
     let tried = Group::create(&name).and_then(|group| {
         let limited = group
             .limit_memory(MEMORY_TRIED)

@@ -34,7 +34,9 @@ pub fn run_engine(options: ServeOptions) -> Result<(), Failure> {
     // opens.
     let signal = ShutdownSignal::install()?;
     raise_limits();
-    let _share = offshoot_os::own_share();
+    let _share = offshoot_os::own_share().inspect_err(
+        |error| tracing::info!(%error, "the engine has no share of the processors of its own"),
+    );
     // VDBs wait until it answers, however many there are.
     let hurry = offshoot_os::hurry();
     if options.takeover {

@@ -1,8 +1,9 @@
 //! The engine's share of the processors: a control group of its own, beside those of its servers.
 #![allow(clippy::unwrap_used)]
 
+use anyhow::Context;
 use offshoot_os::cgroup::Group;
-use offshoot_testbed::{PATIENCE, Testbed, wait_until};
+use offshoot_testbed::{PATIENCE, Testbed, wait_until, with_log};
 use std::cell::RefCell;
 
 /// The group of a process with a name that begins like this, and its name.
@@ -27,7 +28,10 @@ mod needs_process_groups {
         let mut bed = Testbed::start().unwrap();
         bed.link("shop").unwrap();
         let dev = bed.provision("dev", "shop", &[]).unwrap();
-        let own = |bed: &Testbed| group_of(bed.engine.pid().unwrap(), "offshoot.").unwrap();
+        let own = |bed: &Testbed| {
+            let group = group_of(bed.engine.pid().unwrap(), "offshoot.");
+            with_log(&bed.engine, group.context("the engine's group")).unwrap()
+        };
         let (group, first) = own(&bed);
         assert_eq!(first, format!("offshoot.{}", bed.engine.pid().unwrap()));
         // While nobody waits for it, four shares.

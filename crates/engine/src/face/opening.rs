@@ -267,7 +267,7 @@ fn clean_up(parts: &Arc<Parts>, survivors: Survivors) -> Result<(), Failure> {
         tracing::info!(mount = %stale.display(), "a stale mount was removed");
     }
     for left in ["offshoot-", offshoot_os::OWN_GROUP] {
-        offshoot_os::cgroup::remove_empty(left);
+        offshoot_os::cgroup::remove_left(left);
     }
     Ok(())
 }

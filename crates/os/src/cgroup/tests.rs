@@ -59,6 +59,24 @@ mod needs_memory_groups {
     use super::*;
 
     #[test]
+    #[ignore = "needs root and control groups"]
+    fn groups_of_processes_that_are_gone_are_removed() {
+        let gone = Spec::new("true").spawn().expect("true runs");
+        let gone_pid = gone.pid();
+        let mut gone = gone;
+        gone.wait_timeout(PATIENCE).expect("it ends");
+        let make = |pid: i32| {
+            let name = format!("offshoot-left-{pid}-server");
+            (Group::create(&name).expect("a control group"), name)
+        };
+        let (of_gone, of_this) = (make(gone_pid), make(std::process::id() as i32));
+        remove_left("offshoot-left-");
+        let found = [&of_gone.1, &of_this.1].map(|name| Group::find(name).is_some());
+        of_this.0.remove().expect("an empty group goes");
+        assert_eq!(found, [false, true]);
+    }
+
+    #[test]
     #[ignore = "needs root and memory control groups"]
     fn limits_a_process() {
         let (name, group) = group("memory");
