@@ -130,7 +130,7 @@ impl Replaying<'_> {
 }
 
 /// Replays the job's clone and stops it cleanly.
-pub fn replay(
+fn replay(
     context: &Context,
     log: (DsourceId, Option<TimeflowId>),
     kind: &Kind,
