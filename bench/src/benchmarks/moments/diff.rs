@@ -36,9 +36,10 @@ pub fn run(arguments: &Arguments) -> Result<Record> {
     for _ in 0..TIMES {
         let began = SystemClock.elapsed();
         let diff: Diff = stage.engine.ask(["diff", &left, "prod"])?;
-        all_ms.push(millis(SystemClock.elapsed() - began));
+        let took = millis(SystemClock.elapsed() - began);
+        all_ms.push(took);
         rows_ms.push(diff.took_ms as f64);
-        eprintln!("  {:.0} ms: {:?}", millis(SystemClock.elapsed() - began), stage.steps("diff")?);
+        eprintln!("  {took:.0} ms: {:?}", stage.steps("diff")?);
         let accounts = diff.tables.iter().find(|one| one.table.ends_with("pgbench_accounts"));
         let accounts = accounts.context("pgbench's accounts are not compared")?;
         let (found, others) = (accounts.changed, accounts.added + accounts.removed);

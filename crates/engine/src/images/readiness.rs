@@ -72,7 +72,6 @@ fn snapshot_of(context: &Context) -> Result<Snapshot, Failure> {
 fn clone(context: &Context) -> Result<(), Failure> {
     let parts = context.app();
     let snapshot = snapshot_of(context)?;
-    context.set(BASE, &snapshot.owner)?;
     let Owner::Dsource(id) = snapshot.owner else {
         return opening::clone_image(context, snapshot.id).map(drop);
     };
@@ -88,6 +87,7 @@ fn clone(context: &Context) -> Result<(), Failure> {
     let nearest = moments::resolve_at(parts, &dsource, Some(snapshot.timeflow), at);
     // What staging has replayed may not be indexed yet.
     let resolved = nearest.unwrap_or_else(|_| from_own_image(&snapshot));
+    context.set(BASE, &snapshot.owner)?;
     context.set(RESOLVED, &resolved)?;
     opening::clone_image(context, resolved.image).map(drop)
 }
