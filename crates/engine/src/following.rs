@@ -2,6 +2,7 @@
 
 pub mod follower;
 pub mod reservations;
+pub mod working_copy;
 
 use crate::serving::Serving;
 use crate::space::losses;

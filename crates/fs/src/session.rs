@@ -350,6 +350,11 @@ impl Session {
     pub fn sync(&self) -> Result<(), Error> {
         self.dataset.sync()
     }
+
+    /// Whether the files are fed by a stream: see [`Dataset::mark_stream`].
+    pub fn is_stream(&self) -> bool {
+        self.dataset.is_stream()
+    }
 }
 
 impl Asked<'_> {

@@ -7,16 +7,23 @@
 //! A request is put into the queue after all writes it covers were applied to the dataset, and a
 //! flush begins after the requests it answers were taken out of the queue: so each answer comes
 //! after a flush that covers its writes. Requests that arrive during a flush share the next one.
+//!
+//! A stream asks after each piece that arrived, up to a thousand times a second, and nobody waits for one of them: its flushes
+//! begin [`STREAM_PACE`] apart, and what arrives meanwhile shares them.
 
 use fuser::{Errno, ReplyEmpty, ReplyWrite};
 use offshoot_delivery::Latencies;
 use offshoot_fs::Session;
 use offshoot_os::{Clock, SystemClock};
 use offshoot_types::Latency;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// How far apart flushes of a stream's files begin. `pg_receivewal` makes four for each file of 16 MB, so it still receives up to
+/// 400 MB a second.
+const STREAM_PACE: Duration = Duration::from_millis(10);
 
 /// A request that waits for what was written to be durable.
 pub(crate) enum Waiter {
@@ -58,6 +65,8 @@ struct State {
     waiting: Vec<(Duration, Waiter)>,
     /// A thread flushes, and will look at `waiting` again.
     flushing: bool,
+    /// When the next flush of a stream may begin.
+    next: Duration,
 }
 
 impl SyncQueue {
@@ -74,6 +83,7 @@ impl SyncQueue {
         }
         state.flushing = true;
         while !state.waiting.is_empty() {
+            state = self.pace(state);
             let batch = std::mem::take(&mut state.waiting);
             drop(state);
             let result = self.flush();
@@ -85,6 +95,21 @@ impl SyncQueue {
             state = self.state.lock();
         }
         state.flushing = false;
+    }
+
+    /// Waits until the next flush of a stream may begin; other files wait for nothing.
+    fn pace<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        if !self.session.is_stream() {
+            return state;
+        }
+        let early = state.next.saturating_sub(SystemClock.elapsed());
+        if !early.is_zero() {
+            drop(state);
+            SystemClock.sleep(early);
+            state = self.state.lock();
+        }
+        state.next = SystemClock.elapsed() + STREAM_PACE;
+        state
     }
 
     /// A defect that panics must fail these requests, not hang all later ones.

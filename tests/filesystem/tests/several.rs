@@ -124,6 +124,51 @@ fn changes_by_the_engine_are_seen_at_once() {
     assert!(!mount.join("dir/conf").exists() && !mount.join("dir").exists());
 }
 
+/// The same after a flush where writes are gathered: there the kernel believes its own lengths rather than ours. A server
+/// that is started again in such a mount finds other settings and another log than the one before it left.
+#[test]
+fn changes_by_the_engine_are_seen_where_writes_are_gathered() {
+    let mut server = server(&["--write-back"]);
+    let (mount, other) = (server.mount(), server.mountpoint("other"));
+    let (at, from) = (mount.display(), other.display());
+    let snapshot = server.command(&format!("snapshot {at}"));
+    let dataset = server.command(&format!("clone {snapshot}"));
+    server.command(&format!("mount {dataset} {from}"));
+    for round in 1..10_u8 {
+        let log = vec![round; usize::from(round) * 100_000];
+        fs::write(other.join("log"), &log).unwrap();
+        server.command(&format!("flush {from}"));
+        // What a server leaves, and what follows in its place: shorter first, then longer.
+        fs::write(mount.join("settings"), b"of the server before").unwrap();
+        fs::write(mount.join("log"), vec![0; 500_000]).unwrap();
+        fs::write(mount.join("pages"), vec![round; 100_000]).unwrap();
+        server.command(&format!("flush {at}"));
+        let settings = "x".repeat(usize::from(round) * 5);
+        server.command(&format!("write {at} settings {settings}"));
+        server.command(&format!("remove {at} log"));
+        assert!(!mount.join("log").exists());
+        server.command(&format!("share {from} log {at} log"));
+        assert_eq!(fs::read_to_string(mount.join("settings")).unwrap(), settings);
+        assert!(fs::read(mount.join("log")).unwrap() == log);
+        assert!(fs::read(mount.join("pages")).unwrap() == vec![round; 100_000]);
+    }
+}
+
+/// A stream asks for each piece that arrives; what came meanwhile shares a flush.
+#[test]
+fn flushes_of_a_stream_are_apart() {
+    let mut server = server(&["--write-back"]);
+    let mount = server.mount();
+    let file = File::create(mount.join("log")).unwrap();
+    server.command(&format!("stream {}", mount.display()));
+    let began = Instant::now();
+    for piece in 0..21_u64 {
+        file.write_all_at(&[1; 1000], piece * 1000).unwrap();
+        file.sync_all().unwrap();
+    }
+    assert!(began.elapsed() >= Duration::from_millis(200), "{:?}", began.elapsed());
+}
+
 #[test]
 fn files_are_shared_between_datasets() {
     let mut server = server(&[]);

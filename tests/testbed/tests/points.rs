@@ -10,6 +10,7 @@ use offshoot_os::{Clock, SystemClock};
 use offshoot_rig::{Database, SourceOptions, find_newest};
 use offshoot_testbed::{PATIENCE, Testbed, flip, wait_until, with_log};
 use offshoot_types::SnapshotId;
+use std::collections::HashSet;
 use std::time::Duration;
 
 /// Marks at least: some before the first point, some between points.
@@ -36,6 +37,16 @@ fn moments_open_from_points_that_the_source_did_not_make() {
     let counted = count_points(&mut bed, false);
     with_log(&bed.engine, counted).unwrap();
     assert_eq!(made_ready_from(&bed, &taken).unwrap(), SnapshotKind::RecoveryPoint);
+    let (points, copies) = copies_of_points(&bed).unwrap();
+    assert!(copies < points, "{points} points were made in {copies} copies");
+}
+
+/// How many points were made, and in how many copies: a round goes on in that of the last one.
+fn copies_of_points(bed: &Testbed) -> Result<(usize, usize)> {
+    let jobs = bed.catalog()?.jobs(1000)?;
+    let made = jobs.iter().filter(|job| job.bag.get("point").is_some_and(|one| one.is_object()));
+    let copies: Vec<String> = made.map(|job| job.bag["dataset"].to_string()).collect();
+    Ok((copies.len(), copies.iter().collect::<HashSet<_>>().len()))
 }
 
 /// The kind of the image that a snapshot was made ready from; the engine has been stopped.

@@ -44,6 +44,11 @@ impl Dataset {
         self.importance.stream.store(true, Ordering::Relaxed);
     }
 
+    /// Whether it was marked so.
+    pub fn is_stream(&self) -> bool {
+        self.importance.stream.load(Ordering::Relaxed)
+    }
+
     /// Says that a server cannot continue when the files of this directory (not of those below it)
     /// cannot be made or written: room for them may be taken as [`Purpose::Log`].
     pub fn favour_directory(&self, directory: Ino) -> Result<()> {
@@ -69,7 +74,7 @@ impl Dataset {
 
     /// The purpose of room for a change of this inode; `replaces` says that the file does not grow.
     pub(super) fn purpose_of(&self, inode: &Inode, replaces: bool) -> Purpose {
-        if self.importance.stream.load(Ordering::Relaxed) {
+        if self.is_stream() {
             Purpose::Stream
         } else if inode.favoured.load(Ordering::Relaxed) {
             Purpose::Log

@@ -9,6 +9,7 @@
 use crate::core::keys::{source_password_key, staging_key};
 use crate::core::kind::Kind;
 use crate::core::topic::Topic;
+use crate::following::working_copy::WorkingCopy;
 use crate::ground::stopping::Stopping;
 use crate::serving::Serving;
 use crate::serving::data_files::{DataFiles, LogReceiver};
@@ -26,6 +27,7 @@ use offshoot_os::process::User;
 use offshoot_types::{DsourceId, ErrorKind, Failure, LogPosition};
 use parking_lot::Mutex;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -65,6 +67,10 @@ pub struct Follower {
     directory: PathBuf,
     stream: Mutex<Option<Arc<dyn LogStream>>>,
     feed: Mutex<Option<Box<dyn LogFeed>>>,
+    /// How many wait for the standby.
+    waiting: AtomicUsize,
+    /// In which recovery points are made.
+    working_copy: WorkingCopy,
     /// The position up to which moments can be opened.
     indexed: Mutex<Option<Position>>,
     stopping: Stopping,
@@ -100,6 +106,8 @@ impl Follower {
             directory,
             stream: Mutex::new(None),
             feed: Mutex::new(None),
+            waiting: AtomicUsize::new(0),
+            working_copy: WorkingCopy::default(),
             indexed: Mutex::new(dsource.synced_to),
             stopping: Stopping::default(),
             thread: Mutex::new(None),
@@ -113,6 +121,11 @@ impl Follower {
     /// What was received.
     pub fn log(&self) -> &dyn ReceivedLog {
         &*self.log
+    }
+
+    /// In which recovery points are made.
+    pub fn working_copy(&self) -> &WorkingCopy {
+        &self.working_copy
     }
 
     /// Puts its log into a data directory whose servers are of the same kind.
@@ -199,6 +212,7 @@ impl Follower {
 
     /// Waits until the standby answers (then it is consistent).
     pub fn wait_staging(&self, cancelled: &dyn Fn() -> bool) -> Result<Progress, Failure> {
+        let _waits = self.waits();
         let serving = self.serving()?;
         let began = serving.clock.elapsed();
         let (mut deadline, mut recovering) = (began + STAGING_READY, None);
@@ -341,6 +355,9 @@ impl Follower {
         timeout: Duration,
         tick: &mut dyn FnMut(LogPosition) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
+        let _waits = self.waits();
+        // Now rather than in the next round, which reports what is wrong with the log.
+        let _ = self.advance();
         let serving = self.serving()?;
         let deadline = serving.clock.elapsed() + timeout;
         let mut shortage = Shortage::default();
@@ -394,10 +411,25 @@ impl Follower {
             let roomy = || self.serving().is_ok_and(|serving| room::can_grow(&serving));
             let fed = feed.as_mut().filter(|_| roomy());
             if let (Some(feed), Some(received)) = (fed, status.received) {
-                feed.advance(received)?;
+                feed.advance(self.wanted_by_staging(received))?;
             }
         }
         Ok(())
+    }
+
+    /// Up to where the standby gets the log. A file that is whole is shared, while a growing one would be copied into
+    /// staging, hashed and compressed once more: it gets that only while somebody waits.
+    fn wanted_by_staging(&self, received: LogPosition) -> LogPosition {
+        match self.waiting.load(Ordering::Relaxed) {
+            0 => self.log.kept_from(received),
+            _ => received,
+        }
+    }
+
+    /// As long as this lives, the standby gets all that was received.
+    fn waits(&self) -> Waits<'_> {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        Waits(&self.waiting)
     }
 
     /// Determines up to which position moments can be opened, only from what is received: the catalog knows it from
@@ -426,6 +458,9 @@ impl Follower {
                 Err(failure) => serving.raise(&self.name, Topic::Log, &failure),
             }
             self.report_stream(&serving);
+            if let Err(failure) = self.working_copy.expire(&serving) {
+                tracing::warn!(dsource = %self.name, %failure, "the copy for recovery points stays");
+            }
             let now = serving.clock.elapsed();
             let ended = !serving.servers.is_running(&staging_key(self.id));
             if ended && now >= restart_at && room::can_grow(&serving) {
@@ -492,6 +527,7 @@ impl Follower {
         self.advance_last();
         *self.feed.lock() = None;
         let serving = self.serving()?;
+        self.working_copy.delete(&serving)?;
         if let Some(indexed) = self.indexed() {
             serving
                 .catalog
@@ -504,6 +540,15 @@ impl Follower {
         if let Err(failure) = self.log.update_until(LogPosition::END) {
             tracing::warn!(dsource = %self.name, %failure, "the end of the log is not indexed");
         }
+    }
+}
+
+/// Somebody waits for the standby.
+struct Waits<'a>(&'a AtomicUsize);
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -1,5 +1,5 @@
-//! Makes recovery points where the source's log has no checkpoint near: a clone of the nearest image is recovered to
-//! where received log ends, stopped there, and an image of it kept. Where that cannot be done, a snapshot of staging
+//! Makes recovery points where the source's log has no checkpoint near: a copy of the nearest image, mostly the one that the
+//! last round left, is recovered to where received log ends, stopped there, and an image of it kept. Where that cannot be done, a snapshot of staging
 //! is taken instead, which opens from the source's last checkpoint.
 
 use crate::core::job_kind::JobKind;
@@ -9,7 +9,7 @@ use crate::history::moments::position_at;
 use crate::history::snapshots;
 use crate::images::opening::{self, DATASET};
 use crate::images::readiness::{IMAGE, drop_image};
-use crate::jobs::snapshot::SNAPSHOT;
+use crate::jobs::snapshot::{self, SNAPSHOT};
 use crate::parts::{Context, Parts};
 use crate::serving::servers;
 use crate::space::room;
@@ -26,6 +26,9 @@ use std::time::Duration;
 const ROUND_BYTES_MAX: u64 = 512 << 20;
 /// How long one may take: users who pause or unlink the dSource wait for it.
 const ROUND_DEADLINE: Duration = Duration::from_secs(300);
+
+/// How long a snapshot of staging waits for what staging did not replay yet.
+const STAGING_WAIT: Duration = Duration::from_secs(10);
 
 /// The image that a point is made from; none: there is none that will do.
 const FROM: Key<Option<Snapshot>> = Key::new("from");
@@ -53,7 +56,7 @@ pub fn workflow() -> Workflow<Parts> {
         .step("mount", mount, opening::unmount_clone)
         .step("recover", recover, opening::unmount_clone)
         .step("image", take_image, drop_image)
-        .step_without_undo("close", opening::delete_clone)
+        .step_without_undo("close", close)
         .point_of_no_return()
         .step_without_undo("publish", publish)
 }
@@ -75,10 +78,13 @@ fn clone(context: &Context) -> Result<(), Failure> {
     let can = Kind::of_dsource(parts, &dsource)?.connector.point_maker().is_some();
     let from = if can { snapshots::nearest_to_end(parts, &dsource)? } else { None };
     context.set(FROM, &from)?;
-    match from {
-        Some(from) => opening::clone_image(context, from.id).map(drop),
-        None => Ok(()),
+    let Some(from) = from else { return Ok(()) };
+    if context.get(DATASET)?.is_none()
+        && let Some(left) = parts.need_follower(&dsource)?.working_copy().take(parts, from.id)?
+    {
+        return context.set(DATASET, &left);
     }
+    opening::clone_image(context, from.id).map(drop)
 }
 
 fn mount(context: &Context) -> Result<(), Failure> {
@@ -140,9 +146,30 @@ fn take_image(context: &Context) -> Result<(), Failure> {
     context.set(IMAGE, &image)
 }
 
+/// Leaves the copy to the next round if it is what the image is.
+fn close(context: &Context) -> Result<(), Failure> {
+    let (parts, point) = (context.app(), context.need(POINT)?);
+    match parts.follower(context.input::<DsourceId>()?) {
+        Some(follower) if point.is_some() => {
+            let (dataset, image) = (context.need(DATASET)?, context.need(IMAGE)?);
+            follower.working_copy().leave(parts, dataset, image)
+        }
+        _ => opening::delete_clone(context),
+    }
+}
+
 fn publish(context: &Context) -> Result<(), Failure> {
     let (parts, dsource) = (context.app(), dsource_of(context)?);
     let (Some(point), Some(from)) = (context.need(POINT)?, context.need(FROM)?) else {
+        let follower = parts.need_follower(&dsource)?;
+        let end = follower.log().end();
+        // Only if it answers: a server that recovers may take long.
+        let waited = follower
+            .replay_state()
+            .and_then(|_| snapshot::wait_replayed(context, &follower, end, STAGING_WAIT));
+        if let Err(failure) = waited {
+            tracing::info!(job = %context.job_id(), %failure, "the snapshot is of where staging is");
+        }
         let taken = snapshots::take_of_dsource(parts, &dsource, SnapshotKind::RecoveryPoint)?;
         return context.set(SNAPSHOT, &taken);
     };

@@ -18,7 +18,7 @@ use std::time::Duration;
 /// How long the source may be silent after it was asked what it has.
 const ASK_TIMEOUT: Duration = Duration::from_secs(15);
 /// How long staging may take to replay what was received.
-const REPLAY_TIMEOUT: Duration = Duration::from_secs(3600);
+pub const REPLAY_TIMEOUT: Duration = Duration::from_secs(3600);
 /// Key under which the jobs store the snapshot; also their result.
 pub const SNAPSHOT: Key<SnapshotId> = Key::new("snapshot");
 
@@ -108,7 +108,7 @@ fn catch_up(context: &Context) -> Result<(), Failure> {
         // By policy, what was received is good enough.
         follower.ask_now(ASK_TIMEOUT).map_or_else(|_| follower.log().end(), |end| end.log)
     };
-    wait_replayed(context, &follower, to)
+    wait_replayed(context, &follower, to, REPLAY_TIMEOUT)
 }
 
 /// Waits, with progress, until what the source has is received.
@@ -143,6 +143,7 @@ pub fn wait_replayed(
     context: &Context,
     follower: &Follower,
     to: LogPosition,
+    timeout: Duration,
 ) -> Result<(), Failure> {
     let mut first = None;
     let mut tick = |at: LogPosition| {
@@ -150,7 +151,7 @@ pub fn wait_replayed(
         context.progress(at.min(to).bytes_since(from), to.bytes_since(from), "bytes");
         context.check_cancelled()
     };
-    follower.wait_replayed(to, REPLAY_TIMEOUT, &mut tick)
+    follower.wait_replayed(to, timeout, &mut tick)
 }
 
 fn take(context: &Context) -> Result<(), Failure> {

@@ -10,7 +10,7 @@
 //! Commands, one a line, each answered by one line `ok …` or `error …`:
 //! `snapshot MOUNTPOINT`, `flush MOUNTPOINT`, `clone SNAPSHOT`, `mount DATASET MOUNTPOINT`, `unmount MOUNTPOINT`,
 //! `delete DATASET`, `commit`, `write MOUNTPOINT PATH TEXT`, `remove MOUNTPOINT PATH`,
-//! `share MOUNTPOINT PATH MOUNTPOINT PATH`, `chmod MOUNTPOINT PATH OCTAL`.
+//! `share MOUNTPOINT PATH MOUNTPOINT PATH`, `chmod MOUNTPOINT PATH OCTAL`, `stream MOUNTPOINT`.
 
 use offshoot_dataset::{DatasetId, SnapshotId, Store, StoreOptions};
 use offshoot_delivery::{Delivered, Delivery, Ids, Owner, Spec};
@@ -135,6 +135,10 @@ impl Server {
             ["chmod", mountpoint, path, mode] => {
                 let mode = u32::from_str_radix(mode, 8)?;
                 self.at(mountpoint)?.fs.set_mode(path, mode)?;
+                Ok(String::new())
+            }
+            ["stream", mountpoint] => {
+                self.at(mountpoint)?.fs.mark_stream();
                 Ok(String::new())
             }
             ["share", from, source, to, target] => {

@@ -16,15 +16,19 @@ use crate::space::Space;
 use crate::space::inventory::{LedgerKey, Object, inventory};
 use crate::space::room::{self, Level};
 use jiff::Timestamp;
+use offshoot_os::pressure::{Resource, waited};
 use offshoot_types::{BlockHash, Failure};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 /// Pause between checks for something to do.
 const LOOK: Duration = Duration::from_secs(1);
-/// Pauses for each unit of work: for missing figures and for outdated ones.
+/// Pauses for each unit of work: for missing figures and for outdated ones; where processors are short, for both.
 const PAUSES_MISSING: u32 = 1;
 const PAUSES_STALE: u32 = 9;
+const PAUSES_BUSY: u32 = 49;
+/// Percent of the time in which programs wait for a processor, above which they count as short.
+const SHORT_PERCENT: f64 = 20.0;
 /// Outdated figures are left alone for this long, or for this many times their duration.
 const STALE_AGE: (Duration, u32) = (Duration::from_secs(5), 50);
 const OTHER_AGE: (Duration, u32) = (Duration::from_secs(600), 1000);
@@ -75,12 +79,17 @@ impl Worker<'_> {
         // is walked.
         let mut due = self.due(&objects);
         due.sort_unstable();
+        let busy = waited(Resource::Processor).is_some_and(|percent| percent >= SHORT_PERCENT);
         let mut stored = self.space.store.stored_bytes();
         for (as_of, index) in due.into_iter().take(BATCH) {
             let object = &objects[index];
             let took = self.space.ledger.work_out(self.space, object, &mut stored)?;
             self.suspect.remove(&object.key);
-            let pauses = if as_of.is_none() { PAUSES_MISSING } else { PAUSES_STALE };
+            let pauses = match as_of {
+                _ if busy => PAUSES_BUSY,
+                None => PAUSES_MISSING,
+                Some(_) => PAUSES_STALE,
+            };
             let pause = took * pauses;
             if self.lets_go(object.key, pause) {
                 stored = self.space.store.stored_bytes();
