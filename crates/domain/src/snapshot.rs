@@ -6,7 +6,7 @@ use offshoot_types::{LogPosition, SnapshotId, TimeflowId};
 use serde::{Deserialize, Serialize};
 
 /// Why a snapshot was taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SnapshotKind {
     /// By the snapshot policy.

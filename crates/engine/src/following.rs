@@ -2,6 +2,7 @@
 
 pub mod follower;
 pub mod reservations;
+mod standby_share;
 pub mod working_copy;
 
 use crate::serving::Serving;

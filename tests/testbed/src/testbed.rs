@@ -249,6 +249,17 @@ impl Testbed {
         Ok(Catalog::open(&self.engine.pool().join("catalog.db"), Keyring::from(key))?)
     }
 
+    /// The process that replays, of the staging of a dSource.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn replaying(&self, dsource: &str) -> Result<ProcessId> {
+        let title = format!("offshoot staging {dsource}: startup");
+        let is_it = |one: &ProcessId| one.arguments().iter().any(|text| text.contains(&title));
+        let found = self.scratch.processes().into_iter().find(is_it);
+        found.context("nothing replays")
+    }
+
     /// Servers and tools of PostgreSQL that run below the pool, as their arguments.
     pub fn servers(&self) -> Vec<String> {
         let pool = self.engine.pool();

@@ -1,8 +1,10 @@
-//! The engine's share of the processors: a control group of its own, beside those of its servers.
+//! Shares of the processors: the engine has a control group of its own, beside those of its servers, and staging gives way.
 #![allow(clippy::unwrap_used)]
 
 use anyhow::Context;
+use offshoot_api::JobAccepted;
 use offshoot_os::cgroup::Group;
+use offshoot_os::process::Signal;
 use offshoot_testbed::{PATIENCE, Testbed, wait_until, with_log};
 use std::cell::RefCell;
 
@@ -38,9 +40,11 @@ mod needs_process_groups {
         let share = || Ok(group.processor_share()? == 400);
         wait_until("nobody waits", PATIENCE, share).unwrap();
         // Servers share the processors with the engine, not what it has of them: their groups are where this test would make some.
-        let server = bed.open("dev").unwrap().number("SELECT pg_backend_pid()").unwrap();
+        let session = bed.open("dev").unwrap();
+        let server = session.number("SELECT pg_backend_pid()").unwrap();
         let (of_server, name) = group_of(i32::try_from(server).unwrap(), "offshoot-").unwrap();
         assert_eq!(Group::find(&name), Some(of_server));
+        drop(session);
         assert_eq!(Group::find(&first), Some(group));
 
         // One that was killed leaves its group to the next one, one that ends leaves nothing.
@@ -56,5 +60,28 @@ mod needs_process_groups {
         // The keeper of the first one is gone, too.
         wait_until("its group is gone", PATIENCE, || Ok(Group::find(&third).is_none())).unwrap();
         assert_eq!(Group::find(&second), None);
+    }
+
+    #[test]
+    #[ignore = "needs root and control groups"]
+    fn staging_gives_way_until_a_user_waits_for_it() {
+        let bed = Testbed::start().unwrap();
+        bed.link("shop").unwrap();
+        let replay = bed.replaying("shop").unwrap();
+        let (group, _) = group_of(replay.pid, "offshoot-").unwrap();
+        let has = |percent| {
+            let share = || Ok(group.processor_share()? == percent);
+            let waited = wait_until("its share", PATIENCE, share);
+            with_log(&bed.engine, waited).unwrap();
+        };
+        has(25);
+        // A user's snapshot waits as long as nothing is replayed.
+        replay.signal(Signal::Stop).unwrap();
+        bed.source.connect("postgres").unwrap().execute("CREATE TABLE later (n int)").unwrap();
+        let taking: JobAccepted = bed.engine.ask(["snapshot", "take", "shop", "--detach"]).unwrap();
+        has(100);
+        replay.signal(Signal::Continue).unwrap();
+        bed.engine.command(["job", "watch", &taking.job.to_string()]).unwrap();
+        has(25);
     }
 }

@@ -5,7 +5,7 @@ use anyhow::{Context, Result, ensure};
 use offshoot_api::{JobList, JobState};
 use offshoot_catalog::Subject;
 use offshoot_domain::{Dsource, Snapshot, SnapshotKind};
-use offshoot_os::process::Sink;
+use offshoot_os::process::{Signal, Sink};
 use offshoot_os::{Clock, SystemClock};
 use offshoot_rig::{Database, SourceOptions, find_newest};
 use offshoot_testbed::{PATIENCE, Testbed, flip, wait_until, with_log};
@@ -112,8 +112,17 @@ fn least(killed: bool) -> usize {
 
 /// How many jobs that make points are in a state.
 fn points(bed: &Testbed, state: JobState) -> Result<usize> {
+    jobs_in(bed, "snapshot_point", state)
+}
+
+/// How many that take other snapshots are.
+fn snapshots_in(bed: &Testbed, state: JobState) -> Result<usize> {
+    jobs_in(bed, "snapshot_take", state)
+}
+
+fn jobs_in(bed: &Testbed, kind: &str, state: JobState) -> Result<usize> {
     let jobs: JobList = bed.engine.ask(["job", "list"])?;
-    let counts = |job: &&offshoot_api::Job| job.kind == "snapshot_point" && job.state == state;
+    let counts = |job: &&offshoot_api::Job| job.kind == kind && job.state == state;
     Ok(jobs.jobs.iter().filter(counts).count())
 }
 
@@ -271,6 +280,32 @@ fn a_snapshot_is_made_ready_from_its_own_image_where_the_nearest_is_damaged() {
 /// The faults of the engine, as users see them.
 fn faults(bed: &Testbed) -> String {
     bed.engine.command(["status"]).unwrap()["faults"].to_string()
+}
+
+#[test]
+fn points_are_made_while_a_snapshot_waits_for_staging() {
+    let bed = Testbed::start().unwrap();
+    bed.link("prod").unwrap();
+    let replay = bed.replaying("prod").unwrap();
+    replay.signal(Signal::Stop).unwrap();
+    let made = points_beside_a_snapshot(&bed);
+    replay.signal(Signal::Continue).unwrap();
+    with_log(&bed.engine, made).unwrap();
+    let taken = || Ok(snapshots_in(&bed, JobState::Done)? > 0);
+    wait_until("the snapshot", PATIENCE, taken).unwrap();
+}
+
+/// Staging replays nothing meanwhile.
+fn points_beside_a_snapshot(bed: &Testbed) -> Result<()> {
+    let policy = ["policy", "set", "prod", "--snapshot-every", "2s", "--open-within", "1s"];
+    bed.engine.command(policy)?;
+    let source = bed.source.connect("postgres")?;
+    source.execute("CREATE TABLE later (n int)")?;
+    wait_until("a snapshot by policy", PATIENCE, || Ok(snapshots_in(bed, JobState::Running)? > 0))?;
+    wait_for_point(bed, &source)?;
+    wait_for_point(bed, &source)?;
+    ensure!(snapshots_in(bed, JobState::Running)? > 0, "the snapshot did not wait");
+    Ok(())
 }
 
 #[test]

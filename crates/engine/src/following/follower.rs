@@ -9,6 +9,7 @@
 use crate::core::keys::{source_password_key, staging_key};
 use crate::core::kind::Kind;
 use crate::core::topic::Topic;
+use crate::following::standby_share::StandbyShare;
 use crate::following::working_copy::WorkingCopy;
 use crate::ground::stopping::Stopping;
 use crate::serving::Serving;
@@ -67,8 +68,9 @@ pub struct Follower {
     directory: PathBuf,
     stream: Mutex<Option<Arc<dyn LogStream>>>,
     feed: Mutex<Option<Box<dyn LogFeed>>>,
-    /// How many wait for the standby.
+    /// How many wait for the standby, and how many of them are users.
     waiting: AtomicUsize,
+    hurried: AtomicUsize,
     /// In which recovery points are made.
     working_copy: WorkingCopy,
     /// The position up to which moments can be opened.
@@ -107,6 +109,7 @@ impl Follower {
             stream: Mutex::new(None),
             feed: Mutex::new(None),
             waiting: AtomicUsize::new(0),
+            hurried: AtomicUsize::new(0),
             working_copy: WorkingCopy::default(),
             indexed: Mutex::new(dsource.synced_to),
             stopping: Stopping::default(),
@@ -212,7 +215,11 @@ impl Follower {
 
     /// Waits until the standby answers (then it is consistent).
     pub fn wait_staging(&self, cancelled: &dyn Fn() -> bool) -> Result<Progress, Failure> {
-        let _waits = self.waits();
+        let _waits = self.waits(true);
+        self.wait_answer(cancelled)
+    }
+
+    fn wait_answer(&self, cancelled: &dyn Fn() -> bool) -> Result<Progress, Failure> {
         let serving = self.serving()?;
         let began = serving.clock.elapsed();
         let (mut deadline, mut recovering) = (began + STAGING_READY, None);
@@ -348,21 +355,21 @@ impl Follower {
         })
     }
 
-    /// Waits until the standby has replayed everything up to a position.
+    /// Waits until the standby has replayed everything up to a position; a user may wait for that.
     pub fn wait_replayed(
         &self,
         to: LogPosition,
-        timeout: Duration,
+        (timeout, for_user): (Duration, bool),
         tick: &mut dyn FnMut(LogPosition) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        let _waits = self.waits();
+        let _waits = self.waits(for_user);
         // Now rather than in the next round, which reports what is wrong with the log.
         let _ = self.advance();
         let serving = self.serving()?;
         let deadline = serving.clock.elapsed() + timeout;
         let mut shortage = Shortage::default();
         loop {
-            let state = self.wait_staging(&|| false)?;
+            let state = self.wait_answer(&|| false)?;
             tick(state.position)?;
             if state.position >= to {
                 return Ok(());
@@ -427,9 +434,22 @@ impl Follower {
     }
 
     /// As long as this lives, the standby gets all that was received.
-    fn waits(&self) -> Waits<'_> {
-        self.waiting.fetch_add(1, Ordering::Relaxed);
-        Waits(&self.waiting)
+    fn waits(&self, for_user: bool) -> Waits<'_> {
+        let counters = [Some(&self.waiting), for_user.then_some(&self.hurried)];
+        for counter in counters.iter().flatten() {
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
+        Waits(counters)
+    }
+
+    /// Whether a user waits for the standby.
+    pub fn is_hurried(&self) -> bool {
+        self.hurried.load(Ordering::Relaxed) > 0
+    }
+
+    /// Whose source it follows.
+    pub fn id(&self) -> DsourceId {
+        self.id
     }
 
     /// Determines up to which position moments can be opened, only from what is received: the catalog knows it from
@@ -450,7 +470,7 @@ impl Follower {
     }
 
     fn rounds(&self) {
-        let mut restart_at = Duration::ZERO;
+        let (mut restart_at, mut share) = (Duration::ZERO, StandbyShare::default());
         while !self.stopping.is_told() {
             let Some(serving) = self.serving.upgrade() else { return };
             match self.advance() {
@@ -461,6 +481,7 @@ impl Follower {
             if let Err(failure) = self.working_copy.expire(&serving) {
                 tracing::warn!(dsource = %self.name, %failure, "the copy for recovery points stays");
             }
+            share.look_after(self, &serving);
             let now = serving.clock.elapsed();
             let ended = !serving.servers.is_running(&staging_key(self.id));
             if ended && now >= restart_at && room::can_grow(&serving) {
@@ -544,11 +565,13 @@ impl Follower {
 }
 
 /// Somebody waits for the standby.
-struct Waits<'a>(&'a AtomicUsize);
+struct Waits<'a>([Option<&'a AtomicUsize>; 2]);
 
 impl Drop for Waits<'_> {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        for counter in self.0.iter().flatten() {
+            counter.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 }
 

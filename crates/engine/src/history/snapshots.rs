@@ -160,12 +160,19 @@ pub fn has_log(core: &Core, snapshot: &Snapshot) -> Result<bool, Failure> {
     Ok(kept || dsource.is_some_and(|dsource| dsource.timeflow == Some(snapshot.timeflow)))
 }
 
-/// Which snapshot of a dSource its policy or the provisioning-time objective asks for now.
-pub fn due_of_dsource(
-    core: &Following,
-    dsource: &Dsource,
-) -> Result<Option<SnapshotKind>, Failure> {
-    let Some(follower) = core.follower(dsource.id) else { return Ok(None) };
+/// What a dSource lacks: a snapshot by its policy, and a recovery point.
+pub struct DueOfDsource {
+    /// The policy's interval has passed, and the source has written.
+    pub policy: bool,
+    /// More log has come since the last image of any kind than may lie between two.
+    pub point: bool,
+}
+
+/// What is due of a dSource; nothing while it is not followed.
+pub fn due_of_dsource(core: &Following, dsource: &Dsource) -> Result<DueOfDsource, Failure> {
+    let Some(follower) = core.follower(dsource.id) else {
+        return Ok(DueOfDsource { policy: false, point: false });
+    };
     let snapshots = on_log(core, dsource)?;
     let current = follower.log().end();
     let last = |wanted: &dyn Fn(&&Snapshot) -> bool| {
@@ -174,14 +181,10 @@ pub fn due_of_dsource(
     let policy = last(&|one| one.kind != SnapshotKind::RecoveryPoint)
         .map(|one| (one.taken_at, one.position.log));
     let newest = last(&|_| true).map_or(LogPosition::START, |one| one.position.log);
-    let kind = if dsource.policy.snapshots.due(core.now(), policy, current) {
-        Some(SnapshotKind::Policy)
-    } else if current.bytes_since(newest) >= dsource.spacing() {
-        Some(SnapshotKind::RecoveryPoint)
-    } else {
-        None
-    };
-    Ok(kind)
+    Ok(DueOfDsource {
+        policy: dsource.policy.snapshots.due(core.now(), policy, current),
+        point: current.bytes_since(newest) >= dsource.spacing(),
+    })
 }
 
 /// The snapshot from which least log is replayed to where the log ends.

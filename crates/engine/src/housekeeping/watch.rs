@@ -57,6 +57,9 @@ const RESTARTS_MAX: u32 = 5;
 /// A server that ran this long starts a new count.
 const RAN_WELL: Duration = Duration::from_secs(600);
 
+/// A kind of snapshot of a dSource.
+type Due = (DsourceId, SnapshotKind);
+
 /// The state of the rounds.
 #[derive(Default)]
 struct Rounds {
@@ -74,10 +77,10 @@ struct Rounds {
     loads: Loads,
     reservations_at: Duration,
     quotas_at: Duration,
-    /// The last snapshot of each dSource that was due, until it has ended.
-    taking: HashMap<DsourceId, JobId>,
+    /// The last snapshot of each kind that was due of a dSource, until it has ended.
+    taking: HashMap<Due, JobId>,
     /// When the next may be tried, after one that failed.
-    taken_at: HashMap<DsourceId, Duration>,
+    taken_at: HashMap<Due, Duration>,
     snapshots_at: Duration,
     masks_at: Duration,
     /// When the renewal of a masked dSource last failed.
@@ -211,25 +214,43 @@ impl Rounds {
             if dsource.state != DsourceState::Active || parts.runner()?.is_taken(dsource.id) {
                 continue;
             }
-            if self.is_being_taken(parts, dsource.id) {
+            // A snapshot by policy waits for staging, which may be far behind: points are made meanwhile.
+            let due = snapshots::due_of_dsource(parts, dsource)?;
+            if due.policy && self.take_due(parts, dsource, SnapshotKind::Policy)? {
                 continue;
             }
-            if self.has_just_failed(parts, dsource.id) {
-                continue;
-            }
-            let Some(kind) = snapshots::due_of_dsource(parts, dsource)? else { continue };
-            let submitted = match kind {
-                SnapshotKind::RecoveryPoint => point::submit(parts, dsource),
-                kind => snapshot::submit_take(parts, dsource.id.into(), &dsource.name, kind),
-            };
-            match submitted {
-                Ok(job) => drop(self.taking.insert(dsource.id, job)),
-                Err(failure) => {
-                    tracing::warn!(dsource = %dsource.name, %failure, "no snapshot was taken");
-                }
+            if due.point {
+                self.take_due(parts, dsource, SnapshotKind::RecoveryPoint)?;
             }
         }
         Ok(())
+    }
+
+    /// Takes what is due, unless that is being done or has just failed; whether it was begun.
+    fn take_due(
+        &mut self,
+        parts: &Arc<Parts>,
+        dsource: &Dsource,
+        kind: SnapshotKind,
+    ) -> Result<bool, Failure> {
+        let due = (dsource.id, kind);
+        if self.is_being_taken(parts, due) || self.has_just_failed(parts, due) {
+            return Ok(false);
+        }
+        let submitted = match kind {
+            SnapshotKind::RecoveryPoint => point::submit(parts, dsource),
+            kind => snapshot::submit_take(parts, dsource.id.into(), &dsource.name, kind),
+        };
+        match submitted {
+            Ok(job) => {
+                self.taking.insert(due, job);
+                Ok(true)
+            }
+            Err(failure) => {
+                tracing::warn!(dsource = %dsource.name, %failure, "no snapshot was taken");
+                Ok(false)
+            }
+        }
     }
 
     /// Renews masked dSources as they ask.
@@ -250,9 +271,9 @@ impl Rounds {
     }
 
     /// Whether a due snapshot of a dSource is being taken.
-    fn is_being_taken(&self, parts: &Parts, dsource: DsourceId) -> bool {
+    fn is_being_taken(&self, parts: &Parts, due: Due) -> bool {
         let runs = |job: &JobId| parts.runner()?.job(*job).map(|job| !job.state.is_final());
-        self.taking.get(&dsource).is_some_and(|job| runs(job).unwrap_or(false))
+        self.taking.get(&due).is_some_and(|job| runs(job).unwrap_or(false))
     }
 
     /// Begins to renew one, unless the last try still runs. One that failed is a fault, until another succeeds.
@@ -290,17 +311,17 @@ impl Rounds {
     }
 
     /// Whether a dSource's last due snapshot failed a moment ago.
-    fn has_just_failed(&mut self, parts: &Parts, dsource: DsourceId) -> bool {
+    fn has_just_failed(&mut self, parts: &Parts, due: Due) -> bool {
         let now = parts.clock.elapsed();
-        if let Some(job) = self.taking.remove(&dsource)
+        if let Some(job) = self.taking.remove(&due)
             && parts
                 .runner()
                 .and_then(|it| it.job(job))
                 .is_ok_and(|it| it.state == JobState::Failed)
         {
-            self.taken_at.insert(dsource, now + FAILED_PAUSE);
+            self.taken_at.insert(due, now + FAILED_PAUSE);
         }
-        self.taken_at.get(&dsource).is_some_and(|at| now < *at)
+        self.taken_at.get(&due).is_some_and(|at| now < *at)
     }
 
     /// Takes snapshots of running VDBs as their policies ask.

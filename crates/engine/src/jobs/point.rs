@@ -28,7 +28,7 @@ const ROUND_BYTES_MAX: u64 = 512 << 20;
 const ROUND_DEADLINE: Duration = Duration::from_secs(300);
 
 /// How long a snapshot of staging waits for what staging did not replay yet.
-const STAGING_WAIT: Duration = Duration::from_secs(10);
+const STAGING_WAIT: Duration = Duration::from_secs(2);
 
 /// The image that a point is made from; none: there is none that will do.
 const FROM: Key<Option<Snapshot>> = Key::new("from");
@@ -166,7 +166,7 @@ fn publish(context: &Context) -> Result<(), Failure> {
         // Only if it answers: a server that recovers may take long.
         let waited = follower
             .replay_state()
-            .and_then(|_| snapshot::wait_replayed(context, &follower, end, STAGING_WAIT));
+            .and_then(|_| snapshot::wait_replayed(context, &follower, end, (STAGING_WAIT, true)));
         if let Err(failure) = waited {
             tracing::info!(job = %context.job_id(), %failure, "the snapshot is of where staging is");
         }

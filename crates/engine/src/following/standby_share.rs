@@ -1,0 +1,54 @@
+//! How much of the processors the staging standby gets, where these are short.
+//!
+//! Mostly nobody waits for it: moments open from recovery points. So it gives way to sources, VDBs and what opens moments.
+//! While a user waits for a snapshot of it, and when it is far behind, it has what each server has.
+
+use crate::core::keys::staging_key;
+use crate::following::follower::Follower;
+use crate::serving::Serving;
+use crate::serving::servers;
+use std::time::Duration;
+
+/// What it gets while nobody waits, in percent of the usual share.
+const SHARE_AT_EASE: u64 = 25;
+const SHARE_USUAL: u64 = 100;
+/// So much log may wait for it: as much is kept until it is replayed.
+const BEHIND_MAX: u64 = 2 << 30;
+/// Pause between two looks at how far it is behind.
+const LOOK: Duration = Duration::from_secs(5);
+
+/// The share of one standby.
+#[derive(Default)]
+pub struct StandbyShare {
+    look_at: Duration,
+    is_behind: bool,
+    /// What it was given last; one that was started anew has the usual share.
+    given: u64,
+}
+
+impl StandbyShare {
+    /// Sets it, where servers have control groups.
+    pub fn look_after(&mut self, follower: &Follower, serving: &Serving) {
+        let now = serving.clock.elapsed();
+        let look = now >= self.look_at;
+        if look {
+            self.look_at = now + LOOK;
+            let end = follower.log().end();
+            let behind = |at| end.bytes_since(at) > BEHIND_MAX;
+            self.is_behind =
+                follower.replay_state().is_ok_and(|progress| behind(progress.position));
+        }
+        let at_ease = !follower.is_hurried() && !self.is_behind;
+        let wanted = if at_ease { SHARE_AT_EASE } else { SHARE_USUAL };
+        if wanted == self.given && !look {
+            return;
+        }
+        self.given = wanted;
+        let server = serving.servers.get(&staging_key(follower.id()));
+        let Some(group) = server.and_then(|server| servers::group_of(&*server)) else { return };
+        // Where it cannot be set, it keeps what it has.
+        if group.processor_share().is_ok_and(|share| share != wanted) {
+            let _ = group.weigh_processors(wanted);
+        }
+    }
+}
