@@ -442,14 +442,10 @@ impl Follower {
         Waits(counters)
     }
 
-    /// Whether a user waits for the standby.
-    pub fn is_hurried(&self) -> bool {
-        self.hurried.load(Ordering::Relaxed) > 0
-    }
-
-    /// Whose source it follows.
-    pub fn id(&self) -> DsourceId {
-        self.id
+    /// How much log waits for the standby, in bytes; none while it does not answer.
+    fn behind(&self) -> u64 {
+        let end = self.log.end();
+        self.replay_state().map_or(0, |progress| end.bytes_since(progress.position))
     }
 
     /// Determines up to which position moments can be opened, only from what is received: the catalog knows it from
@@ -481,7 +477,8 @@ impl Follower {
             if let Err(failure) = self.working_copy.expire(&serving) {
                 tracing::warn!(dsource = %self.name, %failure, "the copy for recovery points stays");
             }
-            share.look_after(self, &serving);
+            let hurried = self.hurried.load(Ordering::Relaxed) > 0;
+            share.look_after(&serving, &staging_key(self.id), hurried, || self.behind());
             let now = serving.clock.elapsed();
             let ended = !serving.servers.is_running(&staging_key(self.id));
             if ended && now >= restart_at && room::can_grow(&serving) {

@@ -3,8 +3,6 @@
 //! Mostly nobody waits for it: moments open from recovery points. So it gives way to sources, VDBs and what opens moments.
 //! While a user waits for a snapshot of it, and when it is far behind, it has what each server has.
 
-use crate::core::keys::staging_key;
-use crate::following::follower::Follower;
 use crate::serving::Serving;
 use crate::serving::servers;
 use std::time::Duration;
@@ -27,24 +25,27 @@ pub struct StandbyShare {
 }
 
 impl StandbyShare {
-    /// Sets it, where servers have control groups.
-    pub fn look_after(&mut self, follower: &Follower, serving: &Serving) {
+    /// Sets that of the server with this key, where servers have control groups. `behind` tells how much log waits for it.
+    pub fn look_after(
+        &mut self,
+        serving: &Serving,
+        key: &str,
+        hurried: bool,
+        behind: impl FnOnce() -> u64,
+    ) {
         let now = serving.clock.elapsed();
         let look = now >= self.look_at;
         if look {
             self.look_at = now + LOOK;
-            let end = follower.log().end();
-            let behind = |at| end.bytes_since(at) > BEHIND_MAX;
-            self.is_behind =
-                follower.replay_state().is_ok_and(|progress| behind(progress.position));
+            self.is_behind = behind() > BEHIND_MAX;
         }
-        let at_ease = !follower.is_hurried() && !self.is_behind;
+        let at_ease = !hurried && !self.is_behind;
         let wanted = if at_ease { SHARE_AT_EASE } else { SHARE_USUAL };
         if wanted == self.given && !look {
             return;
         }
         self.given = wanted;
-        let server = serving.servers.get(&staging_key(follower.id()));
+        let server = serving.servers.get(key);
         let Some(group) = server.and_then(|server| servers::group_of(&*server)) else { return };
         // Where it cannot be set, it keeps what it has.
         if group.processor_share().is_ok_and(|share| share != wanted) {
