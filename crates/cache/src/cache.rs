@@ -158,6 +158,12 @@ impl BlockCache {
         self.blocks.insert(hash, block);
     }
 
+    /// Puts a block in that somebody will read: it stays as long as one that was read.
+    pub fn insert_as_read(&self, hash: BlockHash, block: BlockData) {
+        self.blocks.insert(hash, block);
+        let _ = self.blocks.get(&hash);
+    }
+
     /// Drops a block.
     pub fn remove(&self, hash: &BlockHash) {
         self.blocks.remove(hash);

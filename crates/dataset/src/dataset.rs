@@ -35,7 +35,7 @@ use crate::inode::{Inode, InodeState, to_timestamp};
 use crate::inode_table::InodeTable;
 use crate::queue::Queue;
 use crate::quota::Quota;
-use crate::{Attr, Error, Result, SpaceUse, tree};
+use crate::{Attr, Caching, Error, Result, SpaceUse, tree};
 use admission::Importance;
 use commit::CommitState;
 use offshoot_direct::Table;
@@ -102,7 +102,7 @@ pub struct Dataset {
     deleted: AtomicBool,
     replaying: AtomicBool,
     importance: Importance,
-    past_cache: AtomicBool,
+    caching: Mutex<Caching>,
     /// Bytes by which files grew without content so far; see `admission.rs`.
     promised: AtomicU64,
     quota: RwLock<Option<Arc<Quota>>>,
@@ -144,7 +144,7 @@ impl Dataset {
             deleted: AtomicBool::new(false),
             replaying: AtomicBool::new(replaying),
             importance: Importance::default(),
-            past_cache: AtomicBool::new(false),
+            caching: Mutex::default(),
             promised: AtomicU64::new(0),
             quota: RwLock::default(),
             common_quota: RwLock::default(),
@@ -179,10 +179,10 @@ impl Dataset {
         self.blocks.load(Ordering::Relaxed) * BLOCK_SIZE as u64
     }
 
-    /// Whether to keep what is committed from now on out of the cache: content that nobody reads soon
-    /// would evict what others read.
-    pub fn write_past_cache(&self, past: bool) {
-        self.past_cache.store(past, Ordering::Relaxed);
+    /// What becomes in the cache of what is committed from now on: content that nobody reads soon would evict what others
+    /// read.
+    pub fn cache_commits(&self, caching: Caching) {
+        *self.caching.lock() = caching;
     }
 
     /// Memory of changed layers, in bytes.

@@ -39,8 +39,8 @@ pub use error::{Error, Result};
 pub use holders::{HeldFile, Holder, Holders, StateId};
 pub use offshoot_intent_log::{Request, RequestId, VolatileLog};
 pub use offshoot_pool::{
-    BlockKind, Checked, Codec, DataKey, Fault, Finding, OpenedBlock, PassingBlock, Purpose,
-    ScrubState, Seals,
+    BlockKind, Caching, Checked, Codec, DataKey, Fault, Finding, OpenedBlock, PassingBlock,
+    Purpose, ScrubState, Seals,
 };
 pub use offshoot_types::{DatasetId, Ino, SnapshotId, Txg};
 pub use options::StoreOptions;

@@ -1,7 +1,7 @@
 //! The files of one dataset, and the engine's decisions about all of them.
 
 use crate::watch::{Watch, Watchers};
-use crate::{Error, PathError, Result, VolatileLog, Watcher};
+use crate::{Caching, Error, PathError, Result, VolatileLog, Watcher};
 use offshoot_dataset::Dataset;
 use offshoot_direct::Table;
 use std::path::Path;
@@ -64,9 +64,9 @@ impl FileSystem {
         self.dataset.mark_stream();
     }
 
-    /// Whether to keep what is committed from now on out of the cache: see [`Dataset::write_past_cache`].
-    pub fn write_past_cache(&self, past: bool) {
-        self.dataset.write_past_cache(past);
+    /// What becomes in the cache of what is committed from now on: see [`Dataset::cache_commits`].
+    pub fn cache_commits(&self, caching: Caching) {
+        self.dataset.cache_commits(caching);
     }
 
     /// Marks a directory's files as what matters most when room is short: see

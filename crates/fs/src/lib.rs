@@ -26,7 +26,7 @@ pub use error::{PathError, Result};
 pub use file::File;
 pub use filesystem::FileSystem;
 pub use offshoot_dataset::{
-    AllocateMode, Attr, DirEntry, Error, FileKind, NewInode, NewKind, RenameMode, Request,
+    AllocateMode, Attr, Caching, DirEntry, Error, FileKind, NewInode, NewKind, RenameMode, Request,
     RequestId, SeekTarget, SetAttr, SpaceUse, VolatileLog, XattrMode,
 };
 /// What a server asks an adapter for a file to be read directly, and is answered; see `crates/direct`.

@@ -56,4 +56,4 @@ pub use pool::Pool;
 pub use recovery::is_encrypted;
 pub use room::Purpose;
 pub use stats::{CacheStats, Fault, OwnerStats, PoolStats, ScrubState};
-pub use transaction::{BlockPin, Transaction};
+pub use transaction::{BlockPin, Caching, Transaction};

@@ -33,13 +33,25 @@ pub(crate) struct Difference {
 /// A block's content as it is to be stored.
 pub(crate) type Packed<'a> = (Codec, &'a [u8]);
 
+/// What becomes of data blocks in the cache when they are stored.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Caching {
+    /// They are cached, and are the first to go unless somebody reads them.
+    #[default]
+    Usual,
+    /// They are not cached: nobody reads them soon.
+    Past,
+    /// They are cached as if they had been read: somebody will.
+    Kept,
+}
+
 /// Blocks written for a coming commit. Methods may be called from several threads.
 ///
 /// Dropping it without [`Pool::commit`] undoes everything.
 pub struct Transaction {
     pub(crate) pool: Arc<Pool>,
     purpose: Purpose,
-    past_cache: bool,
+    caching: Caching,
     /// Every block this transaction pinned, once; with children: a node no commit has counted yet.
     held: Mutex<HashMap<BlockHash, Option<Children>, BlockHashBuilder>>,
     nodes_written: AtomicUsize,
@@ -48,13 +60,20 @@ pub struct Transaction {
 impl Transaction {
     pub(crate) fn new(pool: Arc<Pool>, purpose: Purpose) -> Transaction {
         let nodes_written = AtomicUsize::new(0);
-        Transaction { pool, purpose, past_cache: false, held: Mutex::default(), nodes_written }
+        let caching = Caching::default();
+        Transaction { pool, purpose, caching, held: Mutex::default(), nodes_written }
     }
 
     /// Data blocks it stores are not cached: nobody reads them soon.
     #[must_use]
-    pub fn past_cache(mut self) -> Transaction {
-        self.past_cache = true;
+    pub fn past_cache(self) -> Transaction {
+        self.cached(Caching::Past)
+    }
+
+    /// Says what becomes of the data blocks it stores.
+    #[must_use]
+    pub fn cached(mut self, caching: Caching) -> Transaction {
+        self.caching = caching;
         self
     }
 
@@ -222,10 +241,19 @@ impl Transaction {
         let (entry, found) = self.pool.table.insert_or_pin(hash, new);
         if found {
             self.pool.segments.release(place);
-        } else if kind == BlockKind::Node || !self.past_cache {
-            self.pool.cache.insert(hash, content.clone());
+        } else {
+            self.cache(hash, kind, content);
         }
         Ok((entry, found))
+    }
+
+    fn cache(&self, hash: BlockHash, kind: BlockKind, content: &BlockData) {
+        let cache = &self.pool.cache;
+        match self.caching {
+            Caching::Past if kind != BlockKind::Node => {}
+            Caching::Kept => cache.insert_as_read(hash, content.clone()),
+            _ => cache.insert(hash, content.clone()),
+        }
     }
 
     /// Appends again a block that this transaction holds, because a flush failed where it is.

@@ -51,6 +51,20 @@ fn a_scan_leaves_the_hot_set() {
 }
 
 #[test]
+fn what_somebody_will_read_outlives_what_is_only_written() {
+    let cache = BlockCache::new(16 << 20);
+    let write = |number| cache.insert(name(number), block(8192));
+    (1_000_000..1_004_000).for_each(write);
+    (0..300).for_each(|number| cache.insert_as_read(name(number), block(8192)));
+    (300..600).for_each(write);
+    (2_000_000..2_020_000).for_each(write);
+    let kept =
+        |range: std::ops::Range<u64>| range.filter(|&number| cache.contains(&name(number))).count();
+    let (read, written) = (kept(0..300), kept(300..600));
+    assert!(read >= 270 && written < 30, "{read} and {written} of 300 are left");
+}
+
+#[test]
 fn hits_and_misses_are_counted_by_owner() {
     let cache = BlockCache::new(1 << 20);
     for owner in [3, 4, 11] {

@@ -144,10 +144,7 @@ impl Dataset {
         snapshot: Option<&SnapshotRequest>,
     ) -> Result<(Vec<Work>, TreeState, Option<SnapshotId>)> {
         // From the reserve if necessary: this data was admitted when there was room (`admit`).
-        let mut transaction = self.ground.pool.begin_freeing();
-        if self.past_cache.load(Ordering::Relaxed) {
-            transaction = transaction.past_cache();
-        }
+        let transaction = self.ground.pool.begin_freeing().cached(*self.caching.lock());
         let mut work: Vec<Work> = Vec::with_capacity(state.frozen.len());
         for inode in state.frozen.values() {
             let inode_state = inode.state.read();

@@ -19,7 +19,7 @@ use offshoot_domain::{
     Dsource, DsourceState, LogRange, ObjectName, Pace, Policy, Position, Secret, Snapshot,
     SnapshotKind, Timeflow,
 };
-use offshoot_fs::NewFile;
+use offshoot_fs::{Caching, NewFile};
 use offshoot_types::{DatasetId, DsourceId, ErrorKind, Failure, JobId, SnapshotId, TimeflowId};
 use offshoot_workflow::{Key, Submission, Workflow};
 use serde::{Deserialize, Serialize};
@@ -238,14 +238,14 @@ fn copy(context: &Context) -> Result<(), Failure> {
     if by_path {
         parts.volumes.mount(staging)?;
     }
-    files.write_past_cache(true);
+    files.cache_commits(Caching::Past);
     let copied = source.copy(&CopyRequest {
         checked: &checked,
         target: &staged(context, &dsource)?,
         progress: &|done, total| context.progress(done, total, "bytes"),
         cancelled: &|| context.is_cancelled(),
     });
-    files.write_past_cache(false);
+    files.cache_commits(Caching::Usual);
     let copied = copied?;
     if by_path {
         // What a program made belongs to the engine's user; from here on it belongs to the servers'

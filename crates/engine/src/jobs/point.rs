@@ -15,6 +15,7 @@ use crate::serving::servers;
 use crate::space::room;
 use offshoot_connector::{RecoveryPoint, Replay, ServerSpec};
 use offshoot_domain::{Dsource, Readiness, Snapshot, SnapshotKind};
+use offshoot_fs::Caching;
 use offshoot_types::{DsourceId, ErrorKind, Failure, JobId, LogPosition, Share};
 use offshoot_workflow::{Key, Submission, Workflow};
 use serde::{Deserialize, Serialize};
@@ -116,6 +117,8 @@ fn make(context: &Context, from: &Snapshot) -> Result<Option<Made>, Failure> {
     // However busy the host is, moments open within the time that is promised.
     let spec = ServerSpec { share: Share::Ahead, ..spec };
     let follower = parts.need_follower(&dsource)?;
+    // What this round writes is what the next openings read, and the next round has it in the kernel's cache.
+    parts.volumes.files(dataset)?.cache_commits(Caching::Kept);
     let started = parts.elapsed_ms();
     let replay = Replay {
         log: follower.log(),
