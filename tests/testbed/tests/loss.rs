@@ -207,8 +207,9 @@ fn lose_log(
     let logged = |bed: &Testbed, id| logged_records(bed.engine.pool(), id);
     let before = [logged(bed, ids[0])?, logged(bed, ids[1])?];
     let writer = bed.source.start_writes(Duration::ZERO);
-    // Staging makes little of that durable on its own; this happens immediately.
+    // Staging makes little of that durable on its own; this happens immediately, once it has the log: it gets whole files.
     source.execute(&format!("CREATE DATABASE copy{number} STRATEGY file_copy"))?;
+    source.execute("SELECT pg_switch_wal()")?;
     wait_until("log and staging are written", PATIENCE, || {
         let enough = logged(bed, ids[0])? > before[0] + 2 * BEHIND;
         Ok(enough && logged(bed, ids[1])? > before[1])
