@@ -9,9 +9,17 @@ pub enum Resource {
     Disk,
 }
 
+/// Percent of the time in which programs wait, above which a resource counts as short.
+const SHORT_PERCENT: f64 = 20.0;
+
+/// Whether programs of this host waited for a resource for a fifth of the last minute; not where the kernel does not count it.
+pub fn is_short(resource: Resource) -> bool {
+    waited(resource).is_some_and(|percent| percent >= SHORT_PERCENT)
+}
+
 /// The share of the last minute, in percent, in which at least one program waited for a resource; none where the kernel
 /// does not count it.
-pub fn waited(resource: Resource) -> Option<f64> {
+fn waited(resource: Resource) -> Option<f64> {
     let path = match resource {
         Resource::Processor => "/proc/pressure/cpu",
         Resource::Disk => "/proc/pressure/io",

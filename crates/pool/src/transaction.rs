@@ -33,13 +33,13 @@ pub(crate) struct Difference {
 /// A block's content as it is to be stored.
 pub(crate) type Packed<'a> = (Codec, &'a [u8]);
 
-/// What becomes of data blocks in the cache when they are stored.
+/// What becomes of blocks in the cache when they are stored.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Caching {
     /// They are cached, and are the first to go unless somebody reads them.
     #[default]
     Usual,
-    /// They are not cached: nobody reads them soon.
+    /// Data blocks are not cached: nobody reads them soon.
     Past,
     /// They are cached as if they had been read: somebody will.
     Kept,
@@ -64,13 +64,7 @@ impl Transaction {
         Transaction { pool, purpose, caching, held: Mutex::default(), nodes_written }
     }
 
-    /// Data blocks it stores are not cached: nobody reads them soon.
-    #[must_use]
-    pub fn past_cache(self) -> Transaction {
-        self.cached(Caching::Past)
-    }
-
-    /// Says what becomes of the data blocks it stores.
+    /// Says what becomes of the blocks it stores.
     #[must_use]
     pub fn cached(mut self, caching: Caching) -> Transaction {
         self.caching = caching;
@@ -87,7 +81,7 @@ impl Transaction {
         self.write_shared(&BlockData::new(content))
     }
 
-    /// As [`Transaction::write_data`], of what is read again soon: it is cached also [past the cache](Transaction::past_cache).
+    /// As [`Transaction::write_data`], of what is read again soon: it is cached also [past the cache](Caching::Past).
     ///
     /// # Errors
     /// As there.

@@ -15,7 +15,7 @@ use crate::blocks::{PassingReader, PoolReader, PoolWriter};
 use crate::directory::DirectoryEntry;
 use crate::ground::Ground;
 use crate::layer::RangeSet;
-use crate::{Error, Result, tree};
+use crate::{Caching, Error, Result, tree};
 use offshoot_format::directory::{DatasetRecord, TreeState};
 use offshoot_format::inode::{InodeRecord, Timestamp, encode_name, inode_key, name_hash, name_key};
 use offshoot_format::links::links;
@@ -80,7 +80,7 @@ impl Store {
             }
         }
         let nodes = read_nodes(pool, files[NODES])?;
-        let (transaction, fresh) = (pool.begin().past_cache(), Default::default());
+        let (transaction, fresh) = (pool.begin().cached(Caching::Past), Default::default());
         let settling = HashSet::new();
         let state = State { transaction, fresh, fresh_bytes: 0, settling, nodes };
         let (files, state) = (Mutex::new(files), Mutex::new(state));
@@ -159,7 +159,7 @@ impl Intake {
             if state.fresh.iter().all(Vec::is_empty) {
                 return Ok(());
             }
-            let next = self.ground.pool.begin().past_cache();
+            let next = self.ground.pool.begin().cached(Caching::Past);
             let fresh = std::mem::take(&mut state.fresh);
             state.fresh_bytes = 0;
             state.settling = fresh[DATA].iter().copied().collect();
@@ -207,7 +207,7 @@ impl Intake {
     /// `Missing` names a block that has to come (again); `Corrupt` if a tree is not sound. Nothing is visible then.
     pub fn finish(&self, states: &[(TreeState, Becomes)]) -> Result<Vec<Received>> {
         self.checkpoint()?;
-        let transaction = self.ground.pool.begin().past_cache();
+        let transaction = self.ground.pool.begin().cached(Caching::Past);
         let mut written = HashSet::new();
         for (tree, _) in states {
             self.assemble(&transaction, tree.root, &mut written)?;

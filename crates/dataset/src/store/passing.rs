@@ -11,7 +11,7 @@ use crate::check::files::{Maps, check_state};
 use crate::directory::DirectoryEntry;
 use crate::ground::Ground;
 use crate::inode::to_timestamp;
-use crate::{Error, Result};
+use crate::{Caching, Error, Result};
 use offshoot_format::directory::{DatasetRecord, SnapshotRecord, TreeState};
 use offshoot_pool::{BlockData, BlockPin, Checked, PassingBlock, Pool, Transaction};
 use offshoot_types::{BlockHash, DatasetId, SnapshotId};
@@ -106,7 +106,7 @@ impl Store {
     /// Begins to receive states.
     pub fn receive(&self) -> Result<Receiving> {
         self.check_open()?;
-        let transaction = self.ground.pool.begin().past_cache();
+        let transaction = self.ground.pool.begin().cached(Caching::Past);
         Ok(Receiving { ground: Arc::clone(&self.ground), transaction })
     }
 }

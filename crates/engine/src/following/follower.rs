@@ -68,7 +68,7 @@ pub struct Follower {
     directory: PathBuf,
     stream: Mutex<Option<Arc<dyn LogStream>>>,
     feed: Mutex<Option<Box<dyn LogFeed>>>,
-    /// How many wait for the standby, and how many of them are users.
+    /// How many wait for the standby, and how many of them are users. As long as somebody waits, it gets all that was received.
     waiting: AtomicUsize,
     hurried: AtomicUsize,
     /// In which recovery points are made.
@@ -215,7 +215,7 @@ impl Follower {
 
     /// Waits until the standby answers (then it is consistent).
     pub fn wait_staging(&self, cancelled: &dyn Fn() -> bool) -> Result<Progress, Failure> {
-        let _waits = self.waits(true);
+        let _waits = (Counted::by(&self.waiting), Counted::by(&self.hurried));
         self.wait_answer(cancelled)
     }
 
@@ -359,10 +359,12 @@ impl Follower {
     pub fn wait_replayed(
         &self,
         to: LogPosition,
-        (timeout, for_user): (Duration, bool),
+        timeout: Duration,
+        for_user: bool,
         tick: &mut dyn FnMut(LogPosition) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        let _waits = self.waits(for_user);
+        let _waits = Counted::by(&self.waiting);
+        let _hurries = for_user.then(|| Counted::by(&self.hurried));
         // Now rather than in the next round, which reports what is wrong with the log.
         let _ = self.advance();
         let serving = self.serving()?;
@@ -431,15 +433,6 @@ impl Follower {
             0 => self.log.kept_from(received),
             _ => received,
         }
-    }
-
-    /// As long as this lives, the standby gets all that was received.
-    fn waits(&self, for_user: bool) -> Waits<'_> {
-        let counters = [Some(&self.waiting), for_user.then_some(&self.hurried)];
-        for counter in counters.iter().flatten() {
-            counter.fetch_add(1, Ordering::Relaxed);
-        }
-        Waits(counters)
     }
 
     /// How much log waits for the standby, in bytes; none while it does not answer.
@@ -561,14 +554,19 @@ impl Follower {
     }
 }
 
-/// Somebody waits for the standby.
-struct Waits<'a>([Option<&'a AtomicUsize>; 2]);
+/// One of those whom a counter counts, as long as it lives.
+struct Counted<'a>(&'a AtomicUsize);
 
-impl Drop for Waits<'_> {
+impl Counted<'_> {
+    fn by(counter: &AtomicUsize) -> Counted<'_> {
+        counter.fetch_add(1, Ordering::Relaxed);
+        Counted(counter)
+    }
+}
+
+impl Drop for Counted<'_> {
     fn drop(&mut self) {
-        for counter in self.0.iter().flatten() {
-            counter.fetch_sub(1, Ordering::Relaxed);
-        }
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -5,11 +5,9 @@
 
 use crate::serving::Serving;
 use crate::serving::servers;
+use offshoot_types::Share;
 use std::time::Duration;
 
-/// What it gets while nobody waits, in percent of the usual share.
-const SHARE_AT_EASE: u64 = 25;
-const SHARE_USUAL: u64 = 100;
 /// So much log may wait for it: as much is kept until it is replayed.
 const BEHIND_MAX: u64 = 2 << 30;
 /// Pause between two looks at how far it is behind.
@@ -21,7 +19,7 @@ pub struct StandbyShare {
     look_at: Duration,
     is_behind: bool,
     /// What it was given last; one that was started anew has the usual share.
-    given: u64,
+    given: Option<Share>,
 }
 
 impl StandbyShare {
@@ -40,16 +38,16 @@ impl StandbyShare {
             self.is_behind = behind() > BEHIND_MAX;
         }
         let at_ease = !hurried && !self.is_behind;
-        let wanted = if at_ease { SHARE_AT_EASE } else { SHARE_USUAL };
-        if wanted == self.given && !look {
+        let wanted = if at_ease { Share::Behind } else { Share::Usual };
+        if Some(wanted) == self.given && !look {
             return;
         }
-        self.given = wanted;
+        self.given = Some(wanted);
         let server = serving.servers.get(key);
         let Some(group) = server.and_then(|server| servers::group_of(&*server)) else { return };
         // Where it cannot be set, it keeps what it has.
-        if group.processor_share().is_ok_and(|share| share != wanted) {
-            let _ = group.weigh_processors(wanted);
+        if group.processor_share().is_ok_and(|percent| percent != wanted.percent()) {
+            let _ = group.weigh_processors(wanted.percent());
         }
     }
 }

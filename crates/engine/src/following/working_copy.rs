@@ -25,6 +25,12 @@ struct Held {
     since: Duration,
 }
 
+impl Held {
+    fn delete(self, serving: &Serving) -> Result<(), Failure> {
+        serving.delete_dataset(self.dataset)
+    }
+}
+
 impl WorkingCopy {
     /// Leaves a copy that is exactly as an image; nobody writes to it until it is taken.
     pub fn leave(
@@ -35,7 +41,7 @@ impl WorkingCopy {
     ) -> Result<(), Failure> {
         let held = Held { dataset, image, since: serving.clock.elapsed() };
         let before = self.held.lock().replace(held);
-        before.map_or(Ok(()), |before| serving.delete_dataset(before.dataset))
+        before.map_or(Ok(()), |before| before.delete(serving))
     }
 
     /// Takes it, if it is as this image; otherwise it is deleted.
@@ -45,21 +51,26 @@ impl WorkingCopy {
         if held.image == image && serving.store.dataset(held.dataset).is_ok() {
             return Ok(Some(held.dataset));
         }
-        serving.delete_dataset(held.dataset)?;
-        Ok(None)
+        held.delete(serving).map(|()| None)
     }
 
     /// Deletes one that no round has taken for long.
     pub fn expire(&self, serving: &Serving) -> Result<(), Failure> {
         let now = serving.clock.elapsed();
-        let is_old = |held: &mut Held| now.saturating_sub(held.since) > KEPT_FOR;
-        let old = self.held.lock().take_if(is_old);
-        old.map_or(Ok(()), |held| serving.delete_dataset(held.dataset))
+        self.delete_if(serving, |held| now.saturating_sub(held.since) > KEPT_FOR)
     }
 
     /// Deletes it.
     pub fn delete(&self, serving: &Serving) -> Result<(), Failure> {
-        let held = self.held.lock().take();
-        held.map_or(Ok(()), |held| serving.delete_dataset(held.dataset))
+        self.delete_if(serving, |_| true)
+    }
+
+    fn delete_if(
+        &self,
+        serving: &Serving,
+        wanted: impl FnOnce(&mut Held) -> bool,
+    ) -> Result<(), Failure> {
+        let held = self.held.lock().take_if(wanted);
+        held.map_or(Ok(()), |held| held.delete(serving))
     }
 }

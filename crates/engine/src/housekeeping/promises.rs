@@ -9,7 +9,7 @@ use crate::history::snapshots;
 use crate::parts::Parts;
 use crate::space::room;
 use offshoot_domain::{Dsource, DsourceState, Pace, Snapshot, format_duration, format_size};
-use offshoot_os::pressure::{Resource, waited};
+use offshoot_os::pressure::{Resource, is_short};
 use offshoot_types::{DsourceId, ErrorKind, Failure, LogPosition};
 use std::collections::HashMap;
 use std::time::Duration;
@@ -18,8 +18,6 @@ use std::time::Duration;
 const PAUSE: Duration = Duration::from_secs(5);
 /// How long a promise may be missed before that is a fault: a point is made meanwhile.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Percent of the time in which programs wait, above which a resource counts as short.
-const SHORT_PERCENT: f64 = 20.0;
 
 /// What was seen of each dSource that is followed.
 #[derive(Default)]
@@ -136,8 +134,7 @@ impl Late {
             );
             return Ok((reason, format!("relieve the host, or allow more time: {more_time}")));
         }
-        let short = |resource| waited(resource).is_some_and(|percent| percent >= SHORT_PERCENT);
-        let (why, remedy) = match (short(Resource::Processor), short(Resource::Disk)) {
+        let (why, remedy) = match (is_short(Resource::Processor), is_short(Resource::Disk)) {
             (true, _) => ("its processors are busy", "give the engine more processors"),
             (false, true) => ("its disk is busy", "give the engine a faster disk"),
             (false, false) => ("recovery points fall behind", "relieve the engine's host"),

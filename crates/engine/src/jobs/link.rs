@@ -295,7 +295,7 @@ fn stage(context: &Context) -> Result<(), Failure> {
     let copied: Copied = context.need(COPIED)?;
     follower.start_staging(&dsource)?;
     follower.wait_staging(&|| context.is_cancelled())?;
-    snapshot::wait_replayed(context, &follower, copied.end, (snapshot::REPLAY_TIMEOUT, true))
+    snapshot::wait_replayed(context, &follower, copied.end, snapshot::REPLAY_TIMEOUT, true)
 }
 
 fn stop_staging(context: &Context) -> Result<(), Failure> {

@@ -169,7 +169,7 @@ fn publish(context: &Context) -> Result<(), Failure> {
         // Only if it answers: a server that recovers may take long.
         let waited = follower
             .replay_state()
-            .and_then(|_| snapshot::wait_replayed(context, &follower, end, (STAGING_WAIT, true)));
+            .and_then(|_| snapshot::wait_replayed(context, &follower, end, STAGING_WAIT, true));
         if let Err(failure) = waited {
             tracing::info!(job = %context.job_id(), %failure, "the snapshot is of where staging is");
         }

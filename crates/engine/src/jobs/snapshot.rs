@@ -108,7 +108,7 @@ fn catch_up(context: &Context) -> Result<(), Failure> {
         // By policy, what was received is good enough.
         follower.ask_now(ASK_TIMEOUT).map_or_else(|_| follower.log().end(), |end| end.log)
     };
-    wait_replayed(context, &follower, to, (REPLAY_TIMEOUT, input.asked))
+    wait_replayed(context, &follower, to, REPLAY_TIMEOUT, input.asked)
 }
 
 /// Waits, with progress, until what the source has is received.
@@ -138,12 +138,13 @@ pub fn receiving(context: &Context) -> impl FnMut(&StreamStatus) -> Result<(), F
     }
 }
 
-/// Waits, with progress, until staging has replayed up to a position: for how long at most, and whether for a user.
+/// Waits, with progress, until staging has replayed up to a position, perhaps for a user.
 pub fn wait_replayed(
     context: &Context,
     follower: &Follower,
     to: LogPosition,
-    patience: (Duration, bool),
+    timeout: Duration,
+    for_user: bool,
 ) -> Result<(), Failure> {
     let mut first = None;
     let mut tick = |at: LogPosition| {
@@ -151,7 +152,7 @@ pub fn wait_replayed(
         context.progress(at.min(to).bytes_since(from), to.bytes_since(from), "bytes");
         context.check_cancelled()
     };
-    follower.wait_replayed(to, patience, &mut tick)
+    follower.wait_replayed(to, timeout, for_user, &mut tick)
 }
 
 fn take(context: &Context) -> Result<(), Failure> {

@@ -61,9 +61,8 @@ mod needs_memory_groups {
     #[test]
     #[ignore = "needs root and control groups"]
     fn groups_of_processes_that_are_gone_are_removed() {
-        let gone = Spec::new("true").spawn().expect("true runs");
+        let mut gone = Spec::new("true").spawn().expect("true runs");
         let gone_pid = gone.pid();
-        let mut gone = gone;
         gone.wait_timeout(PATIENCE).expect("it ends");
         let make = |pid: i32| {
             let name = format!("offshoot-left-{pid}-server");

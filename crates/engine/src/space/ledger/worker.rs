@@ -16,7 +16,7 @@ use crate::space::Space;
 use crate::space::inventory::{LedgerKey, Object, inventory};
 use crate::space::room::{self, Level};
 use jiff::Timestamp;
-use offshoot_os::pressure::{Resource, waited};
+use offshoot_os::pressure::{Resource, is_short};
 use offshoot_types::{BlockHash, Failure};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
@@ -27,8 +27,6 @@ const LOOK: Duration = Duration::from_secs(1);
 const PAUSES_MISSING: u32 = 1;
 const PAUSES_STALE: u32 = 9;
 const PAUSES_BUSY: u32 = 49;
-/// Percent of the time in which programs wait for a processor, above which they count as short.
-const SHORT_PERCENT: f64 = 20.0;
 /// Outdated figures are left alone for this long, or for this many times their duration.
 const STALE_AGE: (Duration, u32) = (Duration::from_secs(5), 50);
 const OTHER_AGE: (Duration, u32) = (Duration::from_secs(600), 1000);
@@ -79,7 +77,7 @@ impl Worker<'_> {
         // is walked.
         let mut due = self.due(&objects);
         due.sort_unstable();
-        let busy = waited(Resource::Processor).is_some_and(|percent| percent >= SHORT_PERCENT);
+        let busy = is_short(Resource::Processor);
         let mut stored = self.space.store.stored_bytes();
         for (as_of, index) in due.into_iter().take(BATCH) {
             let object = &objects[index];
