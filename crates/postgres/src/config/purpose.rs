@@ -106,9 +106,11 @@ pub(crate) fn preparing(control: &Control, inherited: &Settings) -> Settings {
 /// A private server that recovers and is stopped, and that must do nothing else ([`crate::rounds`]): exactly the
 /// settings that its control file holds, no libraries, whose workers would read tables, and no vacuum, which starts in
 /// an old cluster even where it is off. It does not sync.
-pub(crate) fn round(held: Settings) -> Settings {
+pub(crate) fn round(held: Settings, segment_bytes: u64) -> Settings {
     let mut settings = common();
     settings.extend(held);
+    // Its last checkpoint may be in the next file of the log, and what it wrote is looked at from the end of recovery.
+    settings.insert("wal_keep_size".to_owned(), format!("{}MB", segment_bytes / MIB));
     set(
         &mut settings,
         &[

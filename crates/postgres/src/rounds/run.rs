@@ -70,7 +70,8 @@ pub fn run(
     check_begin(&**files, &control, end)?;
     let settings = control.settings().ok_or_else(|| not_possible("of the source's wal_level"))?;
     config::remove_leftovers(&**files)?;
-    config::write_purpose(&**files, "a round", &purpose::round(settings))?;
+    let settings = purpose::round(settings, control.segment_bytes());
+    config::write_purpose(&**files, "a round", &settings)?;
     access::write_private(&**files)?;
     spec.tcp_port = None;
     let mut server = server::start(spec)?;

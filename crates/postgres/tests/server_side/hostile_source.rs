@@ -5,9 +5,13 @@ use std::time::{Duration, Instant};
 
 use offshoot_postgres::Lsn;
 use offshoot_postgres::server::{self, Server};
+use offshoot_postgres::session;
 
 use crate::cluster::*;
 use crate::hostile_load::{SETTINGS, Session, TABLES, work};
+
+/// Needs log.
+const COMMITS: &str = "CREATE TABLE public.mark (); DROP TABLE public.mark";
 
 /// A running source.
 pub struct Source {
@@ -34,13 +38,31 @@ impl Source {
 
     /// Where its log ends, all of it written.
     pub fn end(&self) -> Lsn {
-        const COMMITS: &str = "CREATE TABLE public.mark (); DROP TABLE public.mark";
         let mut session = self.server.connect().unwrap();
         session.execute(COMMITS, DEADLINE).unwrap();
+        self.end_now(&mut session)
+    }
+
+    fn end_now(&self, session: &mut session::Session) -> Lsn {
         let lsn = session.query_column("SELECT pg_current_wal_insert_lsn()", DEADLINE).unwrap();
         // This session commits with a flush, of everything before.
         session.execute(COMMITS, DEADLINE).unwrap();
         lsn[0].parse().unwrap()
+    }
+
+    /// Where its log ends, less than a checkpoint's record before one of its files does.
+    pub fn end_near_end_of_file(&self, segment_bytes: u64) -> Lsn {
+        let fill = format!(
+            "DO $$ DECLARE free bigint; BEGIN LOOP \
+             free := {segment_bytes} - (pg_current_wal_insert_lsn() - '0/0') % {segment_bytes}; \
+             EXIT WHEN free BETWEEN 32 AND 104; \
+             PERFORM pg_logical_emit_message(false, '', \
+             repeat('x', CASE WHEN free > 20000 THEN (free * 0.99)::int ELSE 1 END)); \
+             END LOOP; END $$"
+        );
+        let mut session = self.server.connect().unwrap();
+        session.execute(&fill, DEADLINE).unwrap();
+        self.end_now(&mut session)
     }
 
     /// Works for a while, and leaves prepared transactions open.
