@@ -1,7 +1,8 @@
 //! Recovery points that the engine makes itself.
 
-use crate::{Replay, ServerSpec};
+use crate::{LogFeed, LogTarget, ReceivedLog, Replay, ServerSpec};
 use offshoot_types::{Failure, LogPosition};
+use std::sync::Arc;
 
 /// A copy at exactly one position of the log. Replay goes on from an image of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,4 +31,25 @@ pub trait PointMaker: Send + Sync {
         from: LogPosition,
         replay: Replay<'_>,
     ) -> Result<Option<RecoveryPoint>, Failure>;
+
+    /// Whether a data directory is a recovery point, as it was made: only [`PointMaker::go_on`] has a server follow log
+    /// from it.
+    ///
+    /// # Errors
+    /// `DataDamaged` when the directory does not say.
+    fn is_point(&self, spec: &ServerSpec) -> Result<bool, Failure>;
+
+    /// Prepares a data directory that begins at a recovery point to be started as staging: puts the log from there up to
+    /// `to`, or further if it needs more, into it; the feed goes on from there. Needed before each start; none if it
+    /// does not begin at one, or no longer: it is fed from where its replay begins.
+    ///
+    /// # Errors
+    /// `MomentUnavailable` if log is missing; `DataDamaged`.
+    fn go_on(
+        &self,
+        spec: ServerSpec,
+        log: &dyn ReceivedLog,
+        target: Arc<dyn LogTarget>,
+        to: LogPosition,
+    ) -> Result<Option<Box<dyn LogFeed>>, Failure>;
 }

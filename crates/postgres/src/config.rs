@@ -215,8 +215,13 @@ pub(crate) fn inherited(dir: &dyn DataDir) -> Result<Settings, Failure> {
 /// Removes what a clone of a running server contains but a start must not find, and what says that no server was
 /// started since a round.
 pub(crate) fn remove_leftovers(dir: &dyn DataDir) -> Result<(), Failure> {
-    const LEFTOVERS: [&str; 7] = [
-        POINT_FILE,
+    remove_file(dir, POINT_FILE)?;
+    remove_traces(dir)
+}
+
+/// Removes only what a clone of a running server contains but a start must not find.
+pub(crate) fn remove_traces(dir: &dyn DataDir) -> Result<(), Failure> {
+    const TRACES: [&str; 6] = [
         "standby.signal",
         "recovery.signal",
         "promote",
@@ -224,7 +229,7 @@ pub(crate) fn remove_leftovers(dir: &dyn DataDir) -> Result<(), Failure> {
         "postmaster.opts",
         "current_logfiles",
     ];
-    LEFTOVERS.iter().try_for_each(|name| remove_file(dir, name))
+    TRACES.iter().try_for_each(|name| remove_file(dir, name))
 }
 
 /// Replaces `offshoot.conf`.

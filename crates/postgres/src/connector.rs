@@ -85,6 +85,16 @@ fn as_taken(files: &dyn DataDir, control: &Control, name: &str) -> Result<Option
     Ok(point)
 }
 
+/// The log that must at least be replayed into an image as taken, or a point: from where replay begins up to where the
+/// pages of its files may be from.
+fn replayed_span(point: Option<&Point>, control: &Control) -> (Lsn, Lsn) {
+    let Some(end) = point.map(Point::end) else {
+        return (control.redo_lsn, control.min_recovery_lsn);
+    };
+    // A standby may have gone on from it.
+    (end.replay_from(), end.position().max(control.min_recovery_lsn))
+}
+
 impl Connector for Postgres {
     fn kind(&self) -> &'static str {
         "postgres"
@@ -165,6 +175,10 @@ impl Connector for Postgres {
     }
 
     fn replay_begins(&self, spec: &ServerSpec) -> Result<LogPosition, Failure> {
+        // The control file of a point names the end of a log that is thrown away.
+        if let Some(point) = Point::read_stopped(&*spec.files)? {
+            return Ok(point.end().replay_from().into());
+        }
         // The control file of a copy that was never started may give a later position than its label.
         let labelled = base_backup::recovery_start(&*spec.files)?;
         Ok(match labelled {
@@ -212,11 +226,7 @@ impl Connector for Postgres {
         config::check_files(&*files)?;
         let mut control = read_control(&launch)?;
         let point = as_taken(&*files, &control, &name)?;
-        // Replay must pass the position up to which pages of this image were written.
-        let (from, least) = match &point {
-            Some(point) => (point.end().replay_from(), point.end().position()),
-            None => (control.redo_lsn, control.min_recovery_lsn),
-        };
+        let (from, least) = replayed_span(point.as_ref(), &control);
         let to = replay.to.max(least.into());
         replay.log.place(replay.target, from.into(), to)?;
         if let Some(point) = &point {

@@ -17,10 +17,12 @@
 //! 2. The record at Q was replayed whole before it became a NOOP.
 //! 3. Between the start of a round and its end nothing but the server itself worked in the copy: after X it wrote
 //!    only what every server writes when its recovery ends ([`run`] reads its log). Whatever else starts a server on
-//!    the copy removes the [`Point`]: a clone of it never goes on.
+//!    the copy removes the [`Point`]: a clone of it never goes on. Only a standby keeps it, which writes nothing else.
 //! 4. A round runs with exactly the settings that the control file holds, or its server would record other ones,
 //!    and discard commit timestamps where they are off.
 //! 5. Q and C lie on the timeline of X, and no timeline ends between where replay begins and X.
+//! 6. As long as the control file of a copy that went on names C (until the first restart point of a standby), whoever
+//!    starts a server on it puts C and the NOOP into its log again: the [`Point`] stays beside them until then.
 
 use crate::archive::reader::{Found, LogReader, Step};
 use crate::archive::record::{PAGE_BYTES, PageHeader, RECORD_HEADER_BYTES};
@@ -117,11 +119,13 @@ impl End {
     }
 
     /// After a record, if C and the beginning of Q fit into one page. The log's own records are left alone: a file
-    /// ends at some of them, and recovery looks at others.
+    /// ends at some of them, and recovery looks at others; so are those of the transactions that run: a standby
+    /// answers after the first of them, and an idle source writes no other.
     fn after(last: &Found, timeline: u32, segment_bytes: u64) -> Option<End> {
         let (length, checksum) = (last.length, last.checksum);
         let end = End { last: last.start, length, checksum, position: last.end, timeline };
-        (last.manager != MANAGER_XLOG && end.is_possible(segment_bytes)).then_some(end)
+        let is_left = last.manager == MANAGER_XLOG || last.is_running_transactions();
+        (!is_left && end.is_possible(segment_bytes)).then_some(end)
     }
 
     fn is_possible(&self, segment_bytes: u64) -> bool {
@@ -152,7 +156,8 @@ impl End {
     }
 }
 
-/// What a data directory says of the round that it is the result of.
+/// What a data directory says of the round that it is the result of, or from which it went on as a standby that has made
+/// no restart point since.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Point {
     version: u32,
@@ -164,8 +169,8 @@ pub struct Point {
 }
 
 impl Point {
-    /// The point that a data directory is; `None` if it is none. A file that claims it but does not agree with the
-    /// control file is no point: somebody has worked there since.
+    /// The point that a data directory is, or begins at; `None` if it is neither. A file that claims it but does not
+    /// agree with the control file says nothing: somebody has worked there since.
     ///
     /// # Errors
     /// `DataDamaged` if the control file cannot be read.
@@ -175,11 +180,29 @@ impl Point {
         let control = ControlFile::read(files)?;
         let agrees = point.version == POINT_VERSION
             && point.end.is_possible(segment_bytes)
-            && control.is_shut_down()
             && control.system_identifier() == point.system_identifier
-            && control.checkpoint_at() == point.stopped_at
-            && control.segment_bytes() == segment_bytes;
+            && control.segment_bytes() == segment_bytes
+            && (point.is_where_it_stopped(&control) || point.is_where_it_began(&control));
         Ok(agrees.then_some(point))
+    }
+
+    /// The point that a data directory is, if no server was started on it since.
+    ///
+    /// # Errors
+    /// As [`Point::read`].
+    pub(crate) fn read_stopped(files: &dyn DataDir) -> Result<Option<Point>, Failure> {
+        let control = ControlFile::read(files)?;
+        let point = Point::read(files, control.segment_bytes())?;
+        Ok(point.filter(|point| point.is_where_it_stopped(&control)))
+    }
+
+    fn is_where_it_stopped(&self, control: &ControlFile) -> bool {
+        control.is_shut_down() && control.checkpoint_at() == self.stopped_at
+    }
+
+    /// Whether a copy went on from it and its control file still names C.
+    fn is_where_it_began(&self, control: &ControlFile) -> bool {
+        control.is_of_standby() && control.checkpoint_at() == self.end.replay_from()
     }
 
     fn write(&self, files: &dyn DataDir) -> Result<(), Failure> {

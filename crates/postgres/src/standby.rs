@@ -25,7 +25,8 @@ use offshoot_connector::DataDir;
 /// # Errors
 /// `Internal` when a file cannot be written.
 pub fn prepare(dir: &dyn DataDir, control: &Control, buffers: u64) -> Result<(), Failure> {
-    config::remove_leftovers(dir)?;
+    // What says that it began at a recovery point stays, until it has a restart point of its own.
+    config::remove_traces(dir)?;
     let settings = purpose::staging(control, &Settings::new(), buffers);
     config::write_purpose(dir, "a staging standby", &settings)?;
     crate::access::write_private(dir)?;

@@ -38,7 +38,7 @@ macro_rules! conformance {
                 a_clone_that_was_opened_is_refused, a_killed_replay_is_repeated_on_a_new_clone,
                 a_cancelled_replay_leaves_nothing_running, an_image_is_cloned_and_opened;
             staging: staging_follows_in_small_steps, staging_goes_on_after_any_stop;
-            point: a_recovery_point_goes_on_like_any_image;
+            point: a_recovery_point_goes_on_like_any_image, staging_goes_on_from_a_recovery_point;
             server: a_server_is_found_again, a_leftover_is_stopped_by_its_runtime_directory,
                 a_taken_port_is_said_to_be, a_stop_is_clean_or_recovered_from,
                 a_killed_start_is_repeated, ties_are_cut_for_good, logins_are_those_granted,

@@ -19,16 +19,16 @@ use crate::serving::vdb::favour_vital;
 use crate::space::losses;
 use crate::space::room::{self, Shortage};
 use offshoot_connector::{
-    DataDir, LogFeed, LogStream, Progress, ReceivedLog, Role, Source, SourceUri, StopMode,
-    StreamRequest, StreamState, StreamStatus,
+    DataDir, LogFeed, LogStream, LogTarget, Progress, ReceivedLog, Role, ServerSpec, Source,
+    SourceUri, StopMode, StreamRequest, StreamState, StreamStatus,
 };
-use offshoot_domain::{Dsource, Moment, ObjectName, Position};
+use offshoot_domain::{Dsource, Moment, ObjectName, Position, Timeflow};
 use offshoot_fs::{FileSystem, NewFile};
 use offshoot_os::process::User;
-use offshoot_types::{DsourceId, ErrorKind, Failure, LogPosition};
+use offshoot_types::{DatasetId, DsourceId, ErrorKind, Failure, LogPosition, SnapshotId};
 use parking_lot::Mutex;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -73,6 +73,10 @@ pub struct Follower {
     hurried: AtomicUsize,
     /// In which recovery points are made.
     working_copy: WorkingCopy,
+    /// Whether no standby runs, as nobody needs it: staging is a recovery point then, from which it goes on.
+    rests: AtomicBool,
+    /// Held while the standby is started or put to rest.
+    turning: Mutex<()>,
     /// The position up to which moments can be opened.
     indexed: Mutex<Option<Position>>,
     stopping: Stopping,
@@ -111,6 +115,8 @@ impl Follower {
             waiting: AtomicUsize::new(0),
             hurried: AtomicUsize::new(0),
             working_copy: WorkingCopy::default(),
+            rests: AtomicBool::new(false),
+            turning: Mutex::new(()),
             indexed: Mutex::new(dsource.synced_to),
             stopping: Stopping::default(),
             thread: Mutex::new(None),
@@ -180,9 +186,9 @@ impl Follower {
         *self.indexed.lock()
     }
 
-    /// Starts the staging standby on the dSource's staging dataset and the rounds that feed it.
+    /// Starts the staging standby on the dSource's staging dataset, unless it rests, and the rounds that feed it.
     pub fn start_staging(self: &Arc<Self>, dsource: &Dsource) -> Result<(), Failure> {
-        self.start_standby(dsource)?;
+        self.start_or_rest(dsource)?;
         let follower = self.clone();
         let thread = std::thread::Builder::new()
             .name(format!("follow-{}", self.id.0))
@@ -192,30 +198,99 @@ impl Follower {
         Ok(())
     }
 
-    fn start_standby(&self, dsource: &Dsource) -> Result<(), Failure> {
+    fn start_or_rest(&self, dsource: &Dsource) -> Result<(), Failure> {
+        let rests = match self.kind.connector.point_maker() {
+            Some(maker) => maker.is_point(&self.staging_spec(dsource)?.1)?,
+            None => false,
+        };
+        self.rests.store(rests, Ordering::Relaxed);
+        if rests { Ok(()) } else { self.start_standby(dsource) }
+    }
+
+    fn staging_spec(&self, dsource: &Dsource) -> Result<(DatasetId, ServerSpec), Failure> {
         let serving = self.serving()?;
         let dataset = dsource
             .staging_dataset
             .ok_or_else(|| Failure::internal(format!("'{}' has no staging", self.name)))?;
+        let (key, title) = (staging_key(self.id), format!("staging {}", self.name));
+        Ok((dataset, servers::spec(&serving, &key, title, &self.kind, dataset, None)?))
+    }
+
+    fn start_standby(&self, dsource: &Dsource) -> Result<(), Failure> {
+        let (serving, (dataset, spec)) = (self.serving()?, self.staging_spec(dsource)?);
         serving.volumes.mount(dataset)?;
         let files = serving.volumes.files(dataset)?;
-        let key = staging_key(self.id);
-        let title = format!("staging {}", self.name);
-        let spec = servers::spec(&serving, &key, title, &self.kind, dataset, None)?;
         let connector = &self.kind.connector;
         favour_vital(&files, connector.layout())?;
         // Four times as fast with 256 MiB as with 64 if log touches 1 GB at random; for a quiet source it takes little
         // of it.
         let buffers = (serving.store.stats().cache.size / 8).clamp(BUFFERS.0, BUFFERS.1);
-        let from = connector.replay_begins(&spec)?;
-        *self.feed.lock() = Some(self.log.feed(Arc::new(self.target(files)), from));
-        serving.servers.add(&key, connector.start(spec, Role::Staging { buffers })?);
+        let target: Arc<dyn LogTarget> = Arc::new(self.target(files));
+        let goes_on = match connector.point_maker() {
+            Some(maker) => maker.go_on(spec.clone(), self.log(), target.clone(), self.log.end())?,
+            None => None,
+        };
+        let feed = match goes_on {
+            Some(feed) => feed,
+            None => self.log.feed(target, connector.replay_begins(&spec)?),
+        };
+        *self.feed.lock() = Some(feed);
+        serving.servers.add(&staging_key(self.id), connector.start(spec, Role::Staging { buffers })?);
         Ok(())
+    }
+
+    /// Whether the standby rests: what it would replay is replayed by the rounds that make recovery points.
+    pub fn rests(&self) -> bool {
+        self.rests.load(Ordering::Relaxed)
+    }
+
+    /// Ends the standby: staging becomes a copy of a recovery point, from which it goes on when somebody needs it again.
+    /// Not while somebody does.
+    pub fn rest_at(&self, point: SnapshotId) -> Result<(), Failure> {
+        let _alone = self.turning.lock();
+        if self.waiting.load(Ordering::Relaxed) > 0 || self.stopping.is_told() {
+            return Ok(());
+        }
+        let serving = self.serving()?;
+        let staging = serving.store.clone_snapshot(point).map_err(|e| e.failure())?;
+        // From here on nobody starts it again.
+        self.rests.store(true, Ordering::Relaxed);
+        *self.feed.lock() = None;
+        serving.servers.stop(&staging_key(self.id), StopMode::Immediate)?;
+        // A crash leaves one of the two without an owner: the next start deletes it.
+        let mut before = None;
+        let changed = serving.catalog.transaction(|tx| -> Result<(), offshoot_catalog::Error> {
+            let dsource = tx.update::<Dsource>(self.id, |dsource| {
+                before = dsource.staging_dataset.replace(staging);
+            })?;
+            if let Some(timeflow) = dsource.timeflow {
+                tx.update::<Timeflow>(timeflow, |timeflow| timeflow.dataset = Some(staging))?;
+            }
+            Ok(())
+        });
+        if let Err(error) = changed {
+            serving.delete_dataset(staging)?;
+            return Err(error.into());
+        }
+        before.map_or(Ok(()), |before| serving.delete_dataset(before))
+    }
+
+    /// Keeps the standby awake as long as the guard lives; starts it if it rests. It answers when its source has said again
+    /// which transactions run: after seconds, mostly.
+    pub fn keep_awake(&self) -> Result<Counted<'_>, Failure> {
+        let waits = Counted::by(&self.waiting);
+        let _alone = self.turning.lock();
+        if self.rests() && !self.stopping.is_told() {
+            let dsource: Dsource = self.serving()?.catalog.get(self.id)?;
+            self.start_standby(&dsource)?;
+            self.rests.store(false, Ordering::Relaxed);
+        }
+        Ok(waits)
     }
 
     /// Waits until the standby answers (then it is consistent).
     pub fn wait_staging(&self, cancelled: &dyn Fn() -> bool) -> Result<Progress, Failure> {
-        let _waits = (Counted::by(&self.waiting), Counted::by(&self.hurried));
+        let _waits = (self.keep_awake()?, Counted::by(&self.hurried));
         self.wait_answer(cancelled)
     }
 
@@ -363,7 +438,7 @@ impl Follower {
         for_user: bool,
         tick: &mut dyn FnMut(LogPosition) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        let _waits = Counted::by(&self.waiting);
+        let _waits = self.keep_awake()?;
         let _hurries = for_user.then(|| Counted::by(&self.hurried));
         // Now rather than in the next round, which reports what is wrong with the log.
         let _ = self.advance();
@@ -473,7 +548,7 @@ impl Follower {
             let hurried = self.hurried.load(Ordering::Relaxed) > 0;
             share.look_after(&serving, &staging_key(self.id), hurried, || self.behind());
             let now = serving.clock.elapsed();
-            let ended = !serving.servers.is_running(&staging_key(self.id));
+            let ended = !self.rests() && !serving.servers.is_running(&staging_key(self.id));
             if ended && now >= restart_at && room::can_grow(&serving) {
                 restart_at = now + RESTART_PAUSE;
                 self.restart_standby(&serving);
@@ -499,6 +574,10 @@ impl Follower {
     }
 
     fn restart_standby(&self, serving: &Arc<Serving>) {
+        let _alone = self.turning.lock();
+        if self.rests() {
+            return;
+        }
         tracing::warn!(dsource = %self.name, "the staging server has ended; starting it again");
         let started = serving.catalog.get::<Dsource>(self.id).map_err(Failure::from);
         match started.and_then(|dsource| self.start_standby(&dsource)) {
@@ -508,19 +587,21 @@ impl Follower {
     }
 
     /// The position up to which staging has the log: it may be behind every snapshot while it
-    /// catches up after a restart. None while paused.
+    /// catches up after a restart. None while paused, and while it rests.
     pub fn fed(&self) -> Option<LogPosition> {
         self.feed.lock().as_ref().map(|feed| feed.fed())
     }
 
+    /// The position from which the log must stay for staging; none while that is unknown. One that rests is a copy of a
+    /// recovery point.
+    pub fn staging_needs_from(&self) -> Result<Option<LogPosition>, Failure> {
+        if self.rests() { self.replay_begins().map(Some) } else { Ok(self.fed()) }
+    }
+
     /// Where replay of a snapshot of staging taken now would begin.
     pub fn replay_begins(&self) -> Result<LogPosition, Failure> {
-        let serving = self.serving()?;
-        let dsource: Dsource = serving.catalog.get(self.id)?;
-        let dataset = dsource.staging_dataset.ok_or_else(|| Failure::internal("no staging"))?;
-        let key = staging_key(self.id);
-        let spec = servers::spec(&serving, &key, key.clone(), &self.kind, dataset, None)?;
-        self.kind.connector.replay_begins(&spec)
+        let dsource: Dsource = self.serving()?.catalog.get(self.id)?;
+        self.kind.connector.replay_begins(&self.staging_spec(&dsource)?.1)
     }
 
     /// Stops following: rounds, receiver, standby. What was received stays and can be opened.
@@ -544,6 +625,7 @@ impl Follower {
                 .catalog
                 .update::<Dsource>(self.id, |dsource| dsource.synced_to = Some(indexed))?;
         }
+        let _alone = self.turning.lock();
         serving.servers.stop(&staging_key(self.id), StopMode::Fast).map(drop)
     }
 
@@ -555,7 +637,7 @@ impl Follower {
 }
 
 /// One of those whom a counter counts, as long as it lives.
-struct Counted<'a>(&'a AtomicUsize);
+pub struct Counted<'a>(&'a AtomicUsize);
 
 impl Counted<'_> {
     fn by(counter: &AtomicUsize) -> Counted<'_> {

@@ -58,6 +58,45 @@ pub fn take_of_dsource(
     )
 }
 
+/// The image that a snapshot at a position is taken of, instead of one of staging, which would have to replay up to there
+/// first: the nearest one, if moments open from it within what was promised, or if staging rests.
+pub fn near_enough(
+    core: &Following,
+    dsource: &Dsource,
+    to: LogPosition,
+) -> Result<Option<Snapshot>, Failure> {
+    let rests = core.need_follower(dsource)?.rests();
+    let near = |one: &Snapshot| rests || to.bytes_since(one.replay_from) <= dsource.spacing();
+    Ok(nearest_to_end(core, dsource)?.filter(near))
+}
+
+/// Takes a snapshot at a position, or shortly after it, as another image of what an earlier one holds: log is replayed
+/// into it when it is made ready, as into every image.
+pub fn take_near(
+    core: &Following,
+    dsource: &Dsource,
+    kind: SnapshotKind,
+    (near, to): (Snapshot, LogPosition),
+) -> Result<SnapshotId, Failure> {
+    let follower = core.need_follower(dsource)?;
+    let clone = core.store.clone_snapshot(near.id).map_err(|e| e.failure())?;
+    let taken = core.store.snapshot(clone).map_err(|e| e.failure());
+    core.delete_dataset(clone)?;
+    let position = position_at(&follower, to.max(near.position.log), core.now())?;
+    record(
+        core,
+        Snapshot {
+            id: taken?,
+            position,
+            kind,
+            taken_at: core.now(),
+            readiness: Readiness::Pending,
+            unchecked: Vec::new(),
+            ..near
+        },
+    )
+}
+
 /// Takes a snapshot of a VDB; if it runs, the snapshot holds every commit acknowledged by now.
 pub fn take_of_vdb(core: &Serving, id: VdbId, kind: SnapshotKind) -> Result<SnapshotId, Failure> {
     let vdb: Vdb = core.catalog.get(id)?;
@@ -164,7 +203,7 @@ pub fn has_log(core: &Core, snapshot: &Snapshot) -> Result<bool, Failure> {
 pub struct DueOfDsource {
     /// The policy's interval has passed, and the source has written.
     pub policy: bool,
-    /// More log has come since the last image of any kind than may lie between two.
+    /// More log has come since the last one than may lie between two.
     pub point: bool,
 }
 
@@ -180,31 +219,34 @@ pub fn due_of_dsource(core: &Following, dsource: &Dsource) -> Result<DueOfDsourc
     };
     let policy = last(&|one| one.kind != SnapshotKind::RecoveryPoint)
         .map(|one| (one.taken_at, one.position.log));
-    let newest = last(&|_| true).map_or(LogPosition::START, |one| one.position.log);
+    // What users and policies take may be of the image of an earlier point.
+    let own = [SnapshotKind::RecoveryPoint, SnapshotKind::Link];
+    let newest = last(&|one| own.contains(&one.kind));
+    let newest = newest.map_or(LogPosition::START, |one| one.position.log);
     Ok(DueOfDsource {
         policy: dsource.policy.snapshots.due(core.now(), policy, current),
         point: current.bytes_since(newest) >= dsource.spacing(),
     })
 }
 
-/// The snapshot from which least log is replayed to where the log ends.
+/// The snapshot from which least log is replayed to where the log ends; of those from which as much is, the one that was
+/// made for that: the copy that it is of may still be there.
 pub fn nearest_to_end(core: &Core, dsource: &Dsource) -> Result<Option<Snapshot>, Failure> {
     let mut snapshots = on_log(core, dsource)?;
     snapshots.retain(|one| !one.is_failed());
-    Ok(snapshots.into_iter().max_by_key(Snapshot::nearness))
+    let rank = |one: &Snapshot| {
+        (one.replay_from, one.kind == SnapshotKind::RecoveryPoint, one.position.log, one.id)
+    };
+    Ok(snapshots.into_iter().max_by_key(rank))
 }
 
-/// The snapshot from which staging can be made anew: the last one that was taken of it and whose log is kept. A recovery point
-/// may be of a server that was stopped, and such a one follows nothing.
+/// The snapshot from which staging can be made anew: the last one whose log is kept.
 pub fn base_of_staging(core: &Core, dsource: &Dsource) -> Result<Option<Snapshot>, Failure> {
     let Some(timeflow) = dsource.timeflow else { return Ok(None) };
     let log = core.catalog.get::<Timeflow>(timeflow)?.log;
     let Some(begin) = log.last().map(|range| range.from.log) else { return Ok(None) };
     let mut snapshots = on_log(core, dsource)?;
-    snapshots.retain(|one| {
-        let of_staging = one.kind != SnapshotKind::RecoveryPoint;
-        of_staging && !one.is_failed() && one.replay_from >= begin
-    });
+    snapshots.retain(|one| !one.is_failed() && one.replay_from >= begin);
     Ok(snapshots.into_iter().max_by_key(Snapshot::nearness))
 }
 

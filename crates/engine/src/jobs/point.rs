@@ -165,6 +165,7 @@ fn publish(context: &Context) -> Result<(), Failure> {
     let (parts, dsource) = (context.app(), dsource_of(context)?);
     let (Some(point), Some(from)) = (context.need(POINT)?, context.need(FROM)?) else {
         let follower = parts.need_follower(&dsource)?;
+        let _awake = follower.keep_awake()?;
         let end = follower.log().end();
         // Only if it answers: a server that recovers may take long.
         let waited = follower
@@ -193,5 +194,9 @@ fn publish(context: &Context) -> Result<(), Failure> {
         unchecked: Vec::new(),
         ..from
     })?;
-    context.set(SNAPSHOT, &image)
+    context.set(SNAPSHOT, &image)?;
+    if let Err(failure) = follower.rest_at(image) {
+        tracing::warn!(job = %context.job_id(), %failure, "staging does not rest");
+    }
+    Ok(())
 }

@@ -153,7 +153,9 @@ impl Due {
         let time = base.map(|one| one.position.time).min().unwrap_or(range.from.time);
         let Some(follower) = parts.follower(id) else { return Ok(()) };
         // For a paused dSource it is unknown what staging still has to replay.
-        let Some(to) = follower.fed().map(|fed| fed.min(needed)) else { return Ok(()) };
+        let Some(to) = follower.staging_needs_from()?.map(|from| from.min(needed)) else {
+            return Ok(());
+        };
         let received = follower.log();
         if received.kept_from(to) > received.kept_from(range.from.log) {
             self.log = Some((timeflow, Position { log: to, time }));

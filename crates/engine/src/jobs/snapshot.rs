@@ -22,6 +22,9 @@ pub const REPLAY_TIMEOUT: Duration = Duration::from_secs(3600);
 /// Key under which the jobs store the snapshot; also their result.
 pub const SNAPSHOT: Key<SnapshotId> = Key::new("snapshot");
 
+/// Key under which they store up to where the log of a dSource is to be in it.
+const TO: Key<LogPosition> = Key::new("to");
+
 /// What to take.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Input {
@@ -101,13 +104,18 @@ fn catch_up(context: &Context) -> Result<(), Failure> {
     let parts = context.app();
     let input: Input = context.input()?;
     let Owner::Dsource(id) = input.owner else { return Ok(()) };
-    let follower = parts.need_follower(&parts.catalog.get::<Dsource>(id)?)?;
+    let dsource: Dsource = parts.catalog.get(id)?;
+    let follower = parts.need_follower(&dsource)?;
     let to = if input.asked {
         receive_all(context, &follower)?.log
     } else {
         // By policy, what was received is good enough.
         follower.ask_now(ASK_TIMEOUT).map_or_else(|_| follower.log().end(), |end| end.log)
     };
+    context.set(TO, &to)?;
+    if snapshots::near_enough(parts, &dsource, to)?.is_some() {
+        return Ok(());
+    }
     wait_replayed(context, &follower, to, REPLAY_TIMEOUT, input.asked)
 }
 
@@ -160,7 +168,15 @@ fn take(context: &Context) -> Result<(), Failure> {
     let parts = context.app();
     let snapshot = match input.owner {
         Owner::Dsource(id) => {
-            snapshots::take_of_dsource(parts, &parts.catalog.get(id)?, input.kind)?
+            let (dsource, to): (Dsource, _) = (parts.catalog.get(id)?, context.need(TO)?);
+            let follower = parts.need_follower(&dsource)?;
+            match snapshots::near_enough(parts, &dsource, to)? {
+                Some(near) => snapshots::take_near(parts, &dsource, input.kind, (near, to))?,
+                None => {
+                    let _awake = follower.keep_awake()?;
+                    snapshots::take_of_dsource(parts, &dsource, input.kind)?
+                }
+            }
         }
         Owner::Vdb(id) => snapshots::take_of_vdb(parts, id, input.kind)?,
     };

@@ -38,6 +38,15 @@ pub(crate) struct Found {
     pub(crate) info: u8,
 }
 
+impl Found {
+    /// Whether it says which transactions run.
+    pub(crate) fn is_running_transactions(&self) -> bool {
+        const MANAGER_STANDBY: u8 = 8;
+        const RUNNING_TRANSACTIONS: u8 = 0x10;
+        (self.manager, self.info & 0xF0) == (MANAGER_STANDBY, RUNNING_TRANSACTIONS)
+    }
+}
+
 /// What is at a position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {

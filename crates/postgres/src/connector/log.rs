@@ -1,7 +1,7 @@
 //! Received log as the engine sees it.
 
 use super::wal_target::WalTarget;
-use crate::archive::Archive;
+use crate::archive::{Archive, WalFile};
 use crate::commit_index::{Commit as Indexed, CommitIndex};
 use crate::lsn::Lsn;
 use jiff::Timestamp;
@@ -24,6 +24,24 @@ impl WalLog {
 
     pub(super) fn archive(&self) -> &Archive {
         &self.archive
+    }
+
+    /// Feeds staging whose log up to a position was [placed](ReceivedLog::place) and then changed: that is left as it is.
+    pub(super) fn feed_after(
+        &self,
+        staging: Arc<dyn LogTarget>,
+        placed: Lsn,
+    ) -> Result<Box<dyn LogFeed>, Failure> {
+        let archive = self.archive.clone();
+        let cut = |file: &WalFile| archive.start(file) < placed && placed < archive.end(file);
+        let target = WalTarget { archive: &archive, target: &*staging };
+        let mut growing = HashMap::new();
+        for file in archive.files()?.iter().filter(|file| cut(file)) {
+            if target.has(file)? {
+                growing.insert(archive.name(file), placed);
+            }
+        }
+        Ok(Box::new(WalFeed { archive, staging, fed: placed, growing }))
     }
 
     /// Where the log that is kept begins, and the commit whose record ends at a position.

@@ -2,13 +2,16 @@
 
 use super::host::Postgres;
 use super::log::WalLog;
-use super::{as_taken, read_control};
+use super::{as_taken, read_control, replayed_span};
 use crate::config;
-use crate::rounds::{self, End};
+use crate::rounds::{self, End, Point};
 use crate::server::vacate;
-use offshoot_connector::{PointMaker, RecoveryPoint, Replay, ServerSpec};
+use offshoot_connector::{
+    LogFeed, LogTarget, PointMaker, ReceivedLog, RecoveryPoint, Replay, ServerSpec,
+};
 use offshoot_types::{Failure, LogPosition};
 use std::any::Any;
+use std::sync::Arc;
 
 impl PointMaker for Postgres {
     fn make_point(
@@ -17,9 +20,7 @@ impl PointMaker for Postgres {
         from: LogPosition,
         replay: Replay<'_>,
     ) -> Result<Option<RecoveryPoint>, Failure> {
-        let log = (replay.log as &dyn Any)
-            .downcast_ref::<WalLog>()
-            .ok_or_else(|| Failure::internal("the log of another connector"))?;
+        let log = wal_log(replay.log)?;
         let (files, name) = (spec.files.clone(), spec.name.clone());
         let launch = self.launch(spec)?;
         vacate(&launch)?;
@@ -27,10 +28,9 @@ impl PointMaker for Postgres {
         let control = read_control(&launch)?;
         let segment_bytes = control.wal_segment_bytes;
         let point = as_taken(&*files, &control, &name)?;
-        let (begin, log_from) = match &point {
-            Some(point) => (point.end().position(), point.end().replay_from()),
-            None => (control.min_recovery_lsn.max(from.into()), control.redo_lsn),
-        };
+        let (log_from, least) = replayed_span(point.as_ref(), &control);
+        // Nothing in the files of a point is newer than its end.
+        let begin = if point.is_some() { least } else { least.max(from.into()) };
         let Some(end) = End::before(log.archive(), begin, replay.to.into())? else {
             return Ok(None);
         };
@@ -46,4 +46,32 @@ impl PointMaker for Postgres {
             epoch: made.end().timeline(),
         }))
     }
+
+    fn is_point(&self, spec: &ServerSpec) -> Result<bool, Failure> {
+        Ok(Point::read_stopped(&*spec.files)?.is_some())
+    }
+
+    fn go_on(
+        &self,
+        spec: ServerSpec,
+        log: &dyn ReceivedLog,
+        target: Arc<dyn LogTarget>,
+        to: LogPosition,
+    ) -> Result<Option<Box<dyn LogFeed>>, Failure> {
+        let files = spec.files.clone();
+        let launch = self.launch(spec)?;
+        vacate(&launch)?;
+        let control = read_control(&launch)?;
+        let Some(point) = Point::read(&*files, control.wal_segment_bytes)? else { return Ok(None) };
+        let (from, least) = replayed_span(Some(&point), &control);
+        let to = to.max(least.into());
+        log.place(&*target, from.into(), to)?;
+        rounds::resume(&*files, control.wal_segment_bytes, &point)?;
+        wal_log(log)?.feed_after(target, to.into()).map(Some)
+    }
+}
+
+fn wal_log(log: &dyn ReceivedLog) -> Result<&WalLog, Failure> {
+    let log = (log as &dyn Any).downcast_ref();
+    log.ok_or_else(|| Failure::internal("the log of another connector"))
 }

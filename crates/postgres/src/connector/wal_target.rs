@@ -41,6 +41,12 @@ impl WalTarget<'_> {
         Ok(files)
     }
 
+    /// Whether the server has a file, whole or not.
+    pub(super) fn has(&self, file: &WalFile) -> Result<bool, Failure> {
+        let name = self.archive.name(file);
+        self.target.files().exists(&format!("{PG_WAL}/{name}")).map_err(failed(&name))
+    }
+
     /// Gives the server a whole file.
     pub(super) fn share(&self, file: &WalFile) -> Result<(), Failure> {
         self.share_as(&self.archive.file_name(file), &self.archive.name(file))

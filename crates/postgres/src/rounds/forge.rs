@@ -1,10 +1,9 @@
 //! Makes a point's log and control file such that recovery goes on from it.
 
 use super::control_file::{CHECKPOINT_BYTES, ControlFile};
-use super::{CHECKPOINT_RECORD_BYTES, MANAGER_XLOG, NOOP_BYTES_MIN, Point, not_possible};
+use super::{CHECKPOINT_RECORD_BYTES, End, MANAGER_XLOG, NOOP_BYTES_MIN, Point, not_possible};
 use crate::archive::record::{PAGE_BYTES, PageHeader, RECORD_HEADER_BYTES, u32_at};
 use crate::archive::{WalFile, damaged};
-use crate::config::POINT_FILE;
 use crate::lsn::Lsn;
 use offshoot_connector::{DataDir, WritableFile, read_full};
 use offshoot_types::Failure;
@@ -151,9 +150,9 @@ impl Log<'_> {
     }
 }
 
-/// Makes a private copy of a [`Point`] go on from it: its directory has the source's log from
-/// [`End::replay_from`](super::End::replay_from) on, and none of its own. It is no point afterwards, but what a
-/// standby is that was stopped at X.
+/// Makes a copy of a [`Point`] go on from it: its directory has the source's log from
+/// [`End::replay_from`](super::End::replay_from) on, and none of its own. It is afterwards what a standby is that was
+/// stopped at X. One that went on before gets only the changed log.
 ///
 /// # Errors
 /// `WrongState` if it is not that point; `DataDamaged` if the log there is not the one that was replayed.
@@ -162,7 +161,26 @@ pub fn resume(files: &dyn DataDir, segment_bytes: u64, point: &Point) -> Result<
         return Err(not_possible("the copy is not that recovery point"));
     }
     let control = ControlFile::read(files)?;
-    let (end, at, log) = (&point.end, point.end.replay_from(), Log { files, segment_bytes });
+    let (end, at) = (&point.end, point.end.replay_from());
+    let checkpoint = control.checkpoint_moved_to(at, end.timeline);
+    forge_log(&Log { files, segment_bytes }, end, &checkpoint)?;
+    if point.is_where_it_began(&control) {
+        return Ok(());
+    }
+    // The last: until here it is the point that it was, and from here on one that went on.
+    let forged = control.forge(at, &checkpoint, (end.position, end.timeline));
+    files.write_atomic(CONTROL_FILE, &forged, PRIVATE).map_err(|error| {
+        Failure::internal(format!("the control file of a copy: {error}")).or_pool_full(&error)
+    })
+}
+
+/// Puts C and the NOOP into the log.
+fn forge_log(
+    log: &Log<'_>,
+    end: &End,
+    checkpoint: &[u8; CHECKPOINT_BYTES],
+) -> Result<(), Failure> {
+    let at = end.replay_from();
     let header = log.read_header(end.last)?;
     let (length, checksum) = (u32_at(&header, 0), u32_at(&header, 20));
     let noop = noop(end.length as usize, at);
@@ -170,16 +188,11 @@ pub fn resume(files: &dyn DataDir, segment_bytes: u64, point: &Point) -> Result<
     else {
         return Err(damaged(PG_WAL, &format!("another record is at {}", end.last)));
     };
-    let checkpoint = control.checkpoint_moved_to(at, end.timeline);
     log.write_record(end.last, &noop)?;
-    log.write_record(at, &checkpoint_record(at, &checkpoint))?;
+    log.write_record(at, &checkpoint_record(at, checkpoint))?;
     let page = at.0 / PAGE_BYTES * PAGE_BYTES;
-    if at.0 == page + PageHeader::bytes_at(page, segment_bytes) {
+    if at.0 == page + PageHeader::bytes_at(page, log.segment_bytes) {
         log.begin_page(page)?;
     }
-    files.remove(POINT_FILE).map_err(|error| Failure::internal(error.to_string()))?;
-    let forged = control.forge(at, &checkpoint, (end.position, end.timeline));
-    files.write_atomic(CONTROL_FILE, &forged, PRIVATE).map_err(|error| {
-        Failure::internal(format!("the control file of a copy: {error}")).or_pool_full(&error)
-    })
+    Ok(())
 }

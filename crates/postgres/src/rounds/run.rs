@@ -21,11 +21,6 @@ const RECOVERED: &str = "database system is ready to accept connections";
 /// How long it may take to write its last checkpoint and stop.
 const STOP_DEADLINE: Duration = Duration::from_secs(600);
 
-const MANAGER_STANDBY: u8 = 8;
-const CHECKPOINT_SHUTDOWN: u8 = 0x00;
-const FULL_PAGE_WRITES_CHANGED: u8 = 0x80;
-const RUNNING_TRANSACTIONS: u8 = 0x10;
-
 /// Whether a copy is fit to begin rounds from: a snapshot of a standby whose files are consistent. Says why not.
 fn check_begin(files: &dyn DataDir, control: &ControlFile, end: &End) -> Result<(), Failure> {
     if !recovery::major_version(files).is_some_and(|major| TRIED.contains(&major)) {
@@ -129,11 +124,10 @@ fn check_written(
 }
 
 fn is_expected(found: &Found) -> bool {
-    matches!(
-        (found.manager, found.info & 0xF0),
-        (MANAGER_XLOG, CHECKPOINT_SHUTDOWN | FULL_PAGE_WRITES_CHANGED)
-            | (MANAGER_STANDBY, RUNNING_TRANSACTIONS)
-    )
+    const CHECKPOINT_SHUTDOWN: u8 = 0x00;
+    const FULL_PAGE_WRITES_CHANGED: u8 = 0x80;
+    let own = [CHECKPOINT_SHUTDOWN, FULL_PAGE_WRITES_CHANGED].contains(&(found.info & 0xF0));
+    found.manager == MANAGER_XLOG && own || found.is_running_transactions()
 }
 
 /// E.g. changed settings of the source, or a page that was pruned.

@@ -242,9 +242,13 @@ fn go_on(written: &Written, end: End) {
         let header = PageHeader::parse(&bytes, page).unwrap();
         assert!(!header.continues() && header.remaining == 0);
     }
-    // It was used, and is no point any more.
-    assert_eq!(Point::read(&*files, SEGMENT).unwrap(), None);
-    assert_eq!(resume(&*files, SEGMENT, &point).unwrap_err().code, ErrorKind::WrongState);
+    // It is no point any more, but begins at one: with the source's log in it, the same is done again.
+    assert_eq!(Point::read_stopped(&*files).unwrap(), None);
+    assert_eq!(Point::read(&*files, SEGMENT).unwrap().as_ref(), Some(&point));
+    assert_eq!(resume(&*files, SEGMENT, &point).unwrap_err().code, ErrorKind::DataDamaged);
+    written.place(&scratch.path().join("pg_wal"), written.at());
+    resume(&*files, SEGMENT, &point).unwrap();
+    assert_eq!(read_from(&archive, end.replay_from()), after);
 }
 
 #[test]

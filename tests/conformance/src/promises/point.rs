@@ -2,9 +2,10 @@
 
 use super::staging;
 use crate::linked::stop_at_once;
-use crate::{Harness, Image, Linked, PATIENCE, Random};
+use crate::{Harness, Image, Linked, PATIENCE, Random, until};
 use offshoot_connector::{PointMaker, RecoveryPoint, Replay, StopMode};
 use offshoot_types::{ErrorKind, Failure, LogPosition};
+use std::time::Duration;
 
 /// An image and the position that it is at.
 struct Base {
@@ -76,5 +77,67 @@ pub fn a_recovery_point_goes_on_like_any_image(harness: &dyn Harness) {
         }
         assert!(make(&linked, maker, &next, next.position).unwrap().is_none());
         base = next;
+    }
+}
+
+/// Staging goes on from a recovery point, also after it was stopped or killed at once; so do images of it, and points
+/// are made of them.
+pub fn staging_goes_on_from_a_recovery_point(harness: &dyn Harness) {
+    let mut linked = Linked::new(harness);
+    let connector = linked.connector.clone();
+    let Some(maker) = connector.point_maker() else {
+        return println!("{} makes no recovery points", connector.kind());
+    };
+    let random = &mut Random::fresh();
+    let first = linked.clone_of(&linked.copy);
+    assert!(!maker.is_point(&linked.spec(&first)).unwrap());
+    let (server, mut log) = staging::start(&linked, &first);
+    linked.write(10, 5000, random);
+    linked.receive();
+    let to = linked.commits()[9].end.max(linked.copied.end);
+    let position = staging::feed(&*server, &mut *log, to, random);
+    server.wait_ready(PATIENCE).unwrap();
+    stop_at_once(&*server);
+    linked.write(20, 5000, random);
+    let end = linked.receive();
+    let base = Base { image: first, position };
+    let (point, made) = make(&linked, maker, &base, end).unwrap().expect("enough log");
+    let staging = linked.clone_of(&point.image);
+    assert!(maker.is_point(&linked.spec(&staging)).unwrap());
+    for (round, mode) in [StopMode::Immediate, StopMode::Immediate, StopMode::Fast, StopMode::Fast]
+        .into_iter()
+        .enumerate()
+    {
+        linked.write(20, 5000, random);
+        let to = linked.receive();
+        let (server, mut log) = staging::start(&linked, &staging);
+        assert!(!maker.is_point(&linked.spec(&staging)).unwrap(), "it went on");
+        // It may answer only when its source has said again which transactions run.
+        until("staging answers", || {
+            linked.write(1, 500, random);
+            log.advance(linked.receive()).unwrap();
+            std::thread::sleep(Duration::from_millis(200));
+            server.replayed().is_ok()
+        });
+        staging::feed(&*server, &mut *log, linked.commits().last().unwrap().end, random);
+        if round == 2 {
+            // With a checkpoint of its source it has a restart point when it is stopped.
+            linked.production.stop(false);
+            linked.production.start();
+            linked.write(1, 500, random);
+            let end = linked.receive();
+            staging::feed(&*server, &mut *log, end, random);
+        }
+        server.stop(mode, PATIENCE).unwrap();
+        let image = linked.clone_of(&staging);
+        linked.write(5, 5000, random);
+        let (end, commits) = (linked.receive(), linked.commits());
+        let clone = linked.clone_of(&image);
+        let replayed = linked.replay(&clone, commits.last().unwrap().end).unwrap();
+        assert_eq!(linked.content(&clone), linked.content_after(commits.len()), "round {round}");
+        stop_at_once(&*replayed.server);
+        let base = Base { image, position: to };
+        let (_, next) = make(&linked, maker, &base, end).unwrap().expect("enough log");
+        assert!(next.position > made.position, "{next:?}");
     }
 }

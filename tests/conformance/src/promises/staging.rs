@@ -11,9 +11,17 @@ const BUFFERS: u64 = 16 << 20;
 
 pub(super) fn start(linked: &Linked<'_>, staging: &Image) -> (Arc<dyn Server>, Box<dyn LogFeed>) {
     let spec = linked.spec(staging);
-    let from = linked.connector.replay_begins(&spec).unwrap();
-    let feed = linked.log.feed(linked.target(staging), from);
-    assert_eq!(feed.fed(), from);
+    let goes_on = linked.connector.point_maker().and_then(|maker| {
+        let (log, target) = (&*linked.log, linked.target(staging));
+        // Little of it: the rest is fed.
+        maker.go_on(spec.clone(), log, target, LogPosition::START).unwrap()
+    });
+    let feed = goes_on.unwrap_or_else(|| {
+        let from = linked.connector.replay_begins(&spec).unwrap();
+        let feed = linked.log.feed(linked.target(staging), from);
+        assert_eq!(feed.fed(), from);
+        feed
+    });
     (linked.connector.start(spec, Role::Staging { buffers: BUFFERS }).unwrap(), feed)
 }
 
