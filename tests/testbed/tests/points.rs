@@ -9,7 +9,7 @@ use offshoot_os::process::{Signal, Sink};
 use offshoot_os::{Clock, SystemClock};
 use offshoot_rig::{Database, SourceOptions, find_newest};
 use offshoot_testbed::{PATIENCE, Testbed, flip, wait_until, with_log};
-use offshoot_types::SnapshotId;
+use offshoot_types::LogPosition;
 use std::collections::HashSet;
 use std::time::Duration;
 
@@ -36,7 +36,8 @@ fn moments_open_from_points_that_the_source_did_not_make() {
     with_log(&bed.engine, ready).unwrap();
     let counted = count_points(&mut bed, false);
     with_log(&bed.engine, counted).unwrap();
-    assert_eq!(made_ready_from(&bed, &taken).unwrap(), SnapshotKind::RecoveryPoint);
+    let (replayed, since_link) = replayed_before(&bed, &taken).unwrap();
+    assert!(replayed < since_link / 2, "{replayed} bytes of {since_link}");
     let (points, copies) = copies_of_points(&bed).unwrap();
     assert!(copies < points, "{points} points were made in {copies} copies");
 }
@@ -49,14 +50,18 @@ fn copies_of_points(bed: &Testbed) -> Result<(usize, usize)> {
     Ok((copies.len(), copies.iter().collect::<HashSet<_>>().len()))
 }
 
-/// The kind of the image that a snapshot was made ready from; the engine has been stopped.
-fn made_ready_from(bed: &Testbed, snapshot: &offshoot_api::Snapshot) -> Result<SnapshotKind> {
+/// How much log was replayed to make a snapshot ready, and how much is between the link's and it; the engine has been
+/// stopped.
+fn replayed_before(bed: &Testbed, snapshot: &offshoot_api::Snapshot) -> Result<(u64, u64)> {
     let catalog = bed.catalog()?;
     let jobs = catalog.jobs(1000)?;
     let job = jobs.iter().find(|job| job.object == Subject::Snapshot(snapshot.id));
     let resolved = job.and_then(|job| job.bag.get("resolved")).context("the job that did it")?;
-    let from: SnapshotId = serde_json::from_value(resolved["snapshot"].clone())?;
-    Ok(catalog.get::<Snapshot>(from)?.kind)
+    let from: LogPosition = serde_json::from_value(resolved["replay_from"].clone())?;
+    let all = catalog.all::<Snapshot>()?;
+    let link = all.iter().find(|one| one.kind == SnapshotKind::Link).context("the link's")?;
+    let at = catalog.get::<Snapshot>(snapshot.id)?.position.log;
+    Ok((at.bytes_since(from), at.bytes_since(link.replay_from)))
 }
 
 #[test]
@@ -238,7 +243,7 @@ fn a_flipped_bit_in_a_point_is_found_when_a_moment_is_opened_from_it() {
 }
 
 /// A table that is dropped after a point is damaged there alone. Its page is changed in between, so that whoever replays
-/// from the point has to read it; a snapshot after the drop does not have it.
+/// from the point has to read it; a snapshot after the drop does not show it.
 fn a_snapshot_after_a_damaged_point(bed: &mut Testbed) -> Result<offshoot_api::Snapshot> {
     bed.link("prod")?;
     bed.engine.command(["policy", "set", "prod", "--snapshot-every", "1d"])?;
@@ -249,10 +254,6 @@ fn a_snapshot_after_a_damaged_point(bed: &mut Testbed) -> Result<offshoot_api::S
     wait_for_point(bed, &source)?;
     source.execute("UPDATE payload SET n = 0 WHERE n = 1")?;
     source.execute("DROP TABLE payload")?;
-    // Staging has not got it any more, either.
-    let earlier = bed.snapshot("prod")?;
-    bed.wait_ready(&earlier)?;
-    bed.engine.command(["snapshot", "delete", &earlier.id.to_string()])?;
     bed.engine.stop()?;
     let flipped = flip(&bed.engine.pool().join("segments"), &bytes)?;
     ensure!(flipped > 0, "the page is stored as it is");
@@ -262,19 +263,24 @@ fn a_snapshot_after_a_damaged_point(bed: &mut Testbed) -> Result<offshoot_api::S
     ensure!(faults(bed).contains("damaged"), "the point was not tried");
     bed.provision("later", "prod", &["--snapshot", &taken.id.to_string()])?;
     ensure!(bed.open("later")?.text("SELECT to_regclass('payload') IS NULL")? == "t");
+    // The next point does not go on from there, either.
+    wait_for_point(bed, &source)?;
+    bed.provision("latest", "prod", &["--latest"])?;
+    ensure!(bed.open("latest")?.text("SELECT to_regclass('payload') IS NULL")? == "t");
     bed.engine.stop()?;
     Ok(taken)
 }
 
 #[test]
-fn a_snapshot_is_made_ready_from_its_own_image_where_the_nearest_is_damaged() {
+fn a_snapshot_is_made_ready_from_an_earlier_image_where_the_nearest_is_damaged() {
     // A page that is written as a whole would be read by nobody.
     let mut options = SourceOptions { scale: 0, ..options() };
     options.settings.push(("full_page_writes".to_owned(), "off".to_owned()));
     let mut bed = Testbed::with(options).unwrap();
     let taken = a_snapshot_after_a_damaged_point(&mut bed);
     let taken = with_log(&bed.engine, taken).unwrap();
-    assert_eq!(made_ready_from(&bed, &taken).unwrap(), SnapshotKind::Manual);
+    let (replayed, since_link) = replayed_before(&bed, &taken).unwrap();
+    assert_eq!(replayed, since_link);
 }
 
 /// The faults of the engine, as users see them.
@@ -283,28 +289,83 @@ fn faults(bed: &Testbed) -> String {
 }
 
 #[test]
-fn points_are_made_while_a_snapshot_waits_for_staging() {
-    let bed = Testbed::start().unwrap();
+fn snapshots_and_points_wait_for_no_standby() {
+    let mut bed = Testbed::start().unwrap();
     bed.link("prod").unwrap();
-    let replay = bed.replaying("prod").unwrap();
-    replay.signal(Signal::Stop).unwrap();
-    let made = points_beside_a_snapshot(&bed);
-    replay.signal(Signal::Continue).unwrap();
+    // It replays nothing from here on.
+    bed.replaying("prod").unwrap().signal(Signal::Stop).unwrap();
+    let made = without_a_standby(&mut bed);
     with_log(&bed.engine, made).unwrap();
-    let taken = || Ok(snapshots_in(&bed, JobState::Done)? > 0);
-    wait_until("the snapshot", PATIENCE, taken).unwrap();
 }
 
-/// Staging replays nothing meanwhile.
-fn points_beside_a_snapshot(bed: &Testbed) -> Result<()> {
+fn without_a_standby(bed: &mut Testbed) -> Result<()> {
     let policy = ["policy", "set", "prod", "--snapshot-every", "2s", "--open-within", "1s"];
     bed.engine.command(policy)?;
     let source = bed.source.connect("postgres")?;
     source.execute("CREATE TABLE later (n int)")?;
-    wait_until("a snapshot by policy", PATIENCE, || Ok(snapshots_in(bed, JobState::Running)? > 0))?;
+    wait_until("a snapshot by policy", PATIENCE, || Ok(snapshots_in(bed, JobState::Done)? > 0))?;
     wait_for_point(bed, &source)?;
+    // Nor does it run any more.
+    wait_until("it rests", PATIENCE, || Ok(bed.replaying("prod").is_err()))?;
+    source.execute("INSERT INTO later VALUES (1)")?;
+    let taken = bed.snapshot("prod")?;
+    bed.wait_ready(&taken)?;
+    bed.provision("copy", "prod", &["--snapshot", &taken.id.to_string()])?;
+    ensure!(bed.open("copy")?.number("SELECT n FROM later")? == 1);
+    // The next engine leaves it at rest.
+    bed.engine.kill_and_restart()?;
     wait_for_point(bed, &source)?;
-    ensure!(snapshots_in(bed, JobState::Running)? > 0, "the snapshot did not wait");
+    ensure!(bed.replaying("prod").is_err(), "the standby was started again");
+    Ok(())
+}
+
+/// A source that was promoted writes another timeline, on which no round goes on: a standby does, from the last point.
+#[test]
+fn staging_wakes_where_no_point_can_be_made() {
+    let mut bed = Testbed::start().unwrap();
+    bed.link("prod").unwrap();
+    let opened = after_a_promotion(&mut bed);
+    with_log(&bed.engine, opened).unwrap();
+}
+
+fn after_a_promotion(bed: &mut Testbed) -> Result<()> {
+    bed.engine.command([
+        "policy",
+        "set",
+        "prod",
+        "--snapshot-every",
+        "1d",
+        "--open-within",
+        "1s",
+    ])?;
+    let source = bed.source.connect("postgres")?;
+    source.execute("CREATE TABLE later (n int)")?;
+    wait_for_point(bed, &source)?;
+    wait_until("it rests", PATIENCE, || Ok(bed.replaying("prod").is_err()))?;
+    source.execute("INSERT INTO later VALUES (1)")?;
+    drop(source);
+    bed.source.stop_server()?;
+    std::fs::write(bed.source.data_dir().join("standby.signal"), "")?;
+    bed.source.start_server()?;
+    let source = bed.source.connect("postgres")?;
+    source.execute("SELECT pg_promote(true, 60)")?;
+    source.execute("INSERT INTO later VALUES (2)")?;
+    wait_until("a standby goes on", PATIENCE, || {
+        wait_for_point(bed, &source)?;
+        Ok(bed.replaying("prod").is_ok())
+    })?;
+    bed.engine.kill_and_restart()?;
+    source.execute("INSERT INTO later VALUES (3)")?;
+    bed.provision("copy", "prod", &["--latest"])?;
+    ensure!(bed.open("copy")?.number("SELECT count(*) FROM later")? == 3);
+    // Where it has a restart point on the new timeline, points are made of it again.
+    wait_until("it rests again", PATIENCE, || {
+        source.execute("CHECKPOINT")?;
+        wait_for_point(bed, &source)?;
+        Ok(bed.replaying("prod").is_err())
+    })?;
+    bed.provision("later", "prod", &["--latest"])?;
+    ensure!(bed.open("later")?.number("SELECT count(*) FROM later")? == 3);
     Ok(())
 }
 

@@ -55,6 +55,14 @@ const COMMIT_SKEW: Duration = Duration::from_millis(100);
 /// What [`Follower::starves`] means for those who wait for the standby.
 const STARVES: &str = "staging does not continue until there is room";
 
+/// What those are told who have waited long enough for the standby.
+const LATE: &str = "try again later; the engine keeps replaying";
+
+/// Whether a failure only says that the standby is not there yet.
+pub fn is_late(failure: &Failure) -> bool {
+    failure.hint == LATE
+}
+
 /// Follows one dSource; dropped with [`Follower::stop`].
 pub struct Follower {
     serving: Weak<Serving>,
@@ -235,7 +243,9 @@ impl Follower {
             None => self.log.feed(target, connector.replay_begins(&spec)?),
         };
         *self.feed.lock() = Some(feed);
-        serving.servers.add(&staging_key(self.id), connector.start(spec, Role::Staging { buffers })?);
+        serving
+            .servers
+            .add(&staging_key(self.id), connector.start(spec, Role::Staging { buffers })?);
         Ok(())
     }
 
@@ -456,15 +466,10 @@ impl Follower {
             }
             shortage.check(&serving, self.starves(&serving), STARVES)?;
             if serving.clock.elapsed() > deadline {
-                return Err(Failure::new(
-                    ErrorKind::WrongState,
-                    format!(
-                        "staging of '{}' has {} bytes of log still to replay",
-                        self.name,
-                        to.bytes_since(state.position)
-                    ),
-                    "try again later; the engine keeps replaying",
-                ));
+                let left = to.bytes_since(state.position);
+                let message =
+                    format!("staging of '{}' has {left} bytes of log still to replay", self.name);
+                return Err(Failure::new(ErrorKind::WrongState, message, LATE));
             }
             serving.clock.sleep(Duration::from_millis(10));
         }

@@ -16,6 +16,8 @@ const KEPT_FOR: Duration = Duration::from_secs(60);
 #[derive(Default)]
 pub struct WorkingCopy {
     held: Mutex<Option<Held>>,
+    /// Images in which rounds have failed since the last that did not.
+    passed_over: Mutex<Vec<SnapshotId>>,
 }
 
 struct Held {
@@ -52,6 +54,21 @@ impl WorkingCopy {
             return Ok(Some(held.dataset));
         }
         held.delete(serving).map(|()| None)
+    }
+
+    /// Has the next rounds go on from another image.
+    pub fn pass_over(&self, image: SnapshotId) {
+        self.passed_over.lock().push(image);
+    }
+
+    /// From which they do not go on.
+    pub fn passed_over(&self) -> Vec<SnapshotId> {
+        self.passed_over.lock().clone()
+    }
+
+    /// The same, once one has gone on from another.
+    pub fn take_passed_over(&self) -> Vec<SnapshotId> {
+        std::mem::take(&mut *self.passed_over.lock())
     }
 
     /// Deletes one that no round has taken for long.

@@ -65,9 +65,11 @@ pub fn near_enough(
     dsource: &Dsource,
     to: LogPosition,
 ) -> Result<Option<Snapshot>, Failure> {
-    let rests = core.need_follower(dsource)?.rests();
-    let near = |one: &Snapshot| rests || to.bytes_since(one.replay_from) <= dsource.spacing();
-    Ok(nearest_to_end(core, dsource)?.filter(near))
+    let follower = core.need_follower(dsource)?;
+    let avoided = follower.working_copy().passed_over();
+    let near =
+        |one: &Snapshot| follower.rests() || to.bytes_since(one.replay_from) <= dsource.spacing();
+    Ok(nearest_to_end(core, dsource, &avoided)?.filter(near))
 }
 
 /// Takes a snapshot at a position, or shortly after it, as another image of what an earlier one holds: log is replayed
@@ -220,24 +222,53 @@ pub fn due_of_dsource(core: &Following, dsource: &Dsource) -> Result<DueOfDsourc
     let policy = last(&|one| one.kind != SnapshotKind::RecoveryPoint)
         .map(|one| (one.taken_at, one.position.log));
     // What users and policies take may be of the image of an earlier point.
-    let own = [SnapshotKind::RecoveryPoint, SnapshotKind::Link];
-    let newest = last(&|one| own.contains(&one.kind));
-    let newest = newest.map_or(LogPosition::START, |one| one.position.log);
+    let made = snapshots.iter().filter_map(|one| match one.kind {
+        SnapshotKind::RecoveryPoint => Some(one.position.log),
+        SnapshotKind::Link => Some(one.replay_from),
+        _ => None,
+    });
+    let newest = made.max().unwrap_or(LogPosition::START);
     Ok(DueOfDsource {
         policy: dsource.policy.snapshots.due(core.now(), policy, current),
         point: current.bytes_since(newest) >= dsource.spacing(),
     })
 }
 
-/// The snapshot from which least log is replayed to where the log ends; of those from which as much is, the one that was
+/// The snapshot from which least log is replayed to where the log ends, without those that are to be avoided; of those from which as much is, the one that was
 /// made for that: the copy that it is of may still be there.
-pub fn nearest_to_end(core: &Core, dsource: &Dsource) -> Result<Option<Snapshot>, Failure> {
+pub fn nearest_to_end(
+    core: &Core,
+    dsource: &Dsource,
+    avoided: &[SnapshotId],
+) -> Result<Option<Snapshot>, Failure> {
     let mut snapshots = on_log(core, dsource)?;
-    snapshots.retain(|one| !one.is_failed());
+    snapshots.retain(|one| !one.is_failed() && !avoided.contains(&one.id));
     let rank = |one: &Snapshot| {
         (one.replay_from, one.kind == SnapshotKind::RecoveryPoint, one.position.log, one.id)
     };
     Ok(snapshots.into_iter().max_by_key(rank))
+}
+
+/// How many other images are tried where the nearest one is damaged.
+const EARLIER_MAX: usize = 5;
+
+/// Other images from which a snapshot's position can be opened, the nearest first: its own one, and then ones that lie twice
+/// as far apart each time, up to the first of all.
+pub fn images_before(core: &Core, snapshot: &Snapshot) -> Result<Vec<Snapshot>, Failure> {
+    let mut images: Vec<Snapshot> = core.catalog.list_of(snapshot.owner)?;
+    images.retain(|one| {
+        let before = one.position.log <= snapshot.position.log;
+        before && one.timeflow == snapshot.timeflow && one.follows_log() && !one.is_failed()
+    });
+    images.sort_by_key(|one| std::cmp::Reverse(one.nearness()));
+    let mut chosen = vec![snapshot.clone()];
+    let mut step = 1;
+    while step < images.len() && chosen.len() < EARLIER_MAX {
+        chosen.push(images[step].clone());
+        step *= 2;
+    }
+    chosen.extend(images.pop());
+    Ok(chosen)
 }
 
 /// The snapshot from which staging can be made anew: the last one whose log is kept.

@@ -58,7 +58,7 @@ impl Promises {
         now: Duration,
     ) -> Result<(), Failure> {
         let Some(follower) = parts.follower(dsource.id) else { return Ok(()) };
-        let Some(nearest) = snapshots::nearest_to_end(parts, dsource)? else { return Ok(()) };
+        let Some(nearest) = snapshots::nearest_to_end(parts, dsource, &[])? else { return Ok(()) };
         let end = follower.log().end();
         let seen = self.seen.entry(dsource.id).or_insert(Seen {
             late_since: None,

@@ -2,7 +2,7 @@
 //! on another clone, which is then discarded, and kept: VDBs are cloned from it.
 //!
 //! A snapshot of a dSource is made ready as a moment at its position is opened: from the image that is nearest, which mostly
-//! is a recovery point. Its own image begins at the source's last checkpoint, minutes of log before.
+//! is a recovery point. If that one is damaged, from an earlier one.
 
 use crate::core::job_kind::JobKind;
 use crate::core::keys::job_key;
@@ -13,8 +13,9 @@ use crate::history::snapshots;
 use crate::images::opening::{self, BASE, DATASET, RESOLVED};
 use crate::images::proof::{self, Proof};
 use crate::parts::{Context, Parts};
+use crate::space::damage;
 use offshoot_catalog::Subject;
-use offshoot_domain::{Dsource, Owner, Readiness, Snapshot};
+use offshoot_domain::{Dsource, Owner, Readiness, Snapshot, SnapshotKind};
 use offshoot_types::{DatasetId, ErrorKind, Failure, JobId, SnapshotId};
 use offshoot_workflow::{Key, Submission, Workflow};
 use std::sync::Arc;
@@ -86,18 +87,19 @@ fn clone(context: &Context) -> Result<(), Failure> {
     let at = snapshot.position.log;
     let nearest = moments::resolve_at(parts, &dsource, Some(snapshot.timeflow), at);
     // What staging has replayed may not be indexed yet.
-    let resolved = nearest.unwrap_or_else(|_| from_own_image(&snapshot));
+    let resolved = nearest.unwrap_or_else(|_| from_image(&snapshot, &snapshot));
     context.set(BASE, &snapshot.owner)?;
     context.set(RESOLVED, &resolved)?;
     opening::clone_image(context, resolved.image).map(drop)
 }
 
-fn from_own_image(snapshot: &Snapshot) -> Resolved {
+/// A snapshot's position, from the image of this or of another one.
+fn from_image(snapshot: &Snapshot, of: &Snapshot) -> Resolved {
     Resolved {
-        snapshot: snapshot.id,
-        image: snapshot.id,
+        snapshot: of.id,
+        image: of.id,
         recover_to: Some(snapshot.position.log),
-        replay_from: snapshot.replay_from,
+        replay_from: of.replay_from,
         timeflow: Some(snapshot.timeflow),
         position: snapshot.position,
     }
@@ -112,25 +114,59 @@ fn recover(context: &Context) -> Result<(), Failure> {
         opening::start_private(parts, &key, &kind, dataset, opening::RECOVERY_DEADLINE)?;
         return opening::stop_clean(parts, &key, dataset);
     };
+    let nearest = resolved.image;
     match opening::replay_resolved(context) {
-        Err(failure) if failure.code != ErrorKind::Cancelled && resolved.image != snapshot.id => {
-            let (job, image) = (context.job_id(), resolved.image);
+        Err(failure) if failure.code != ErrorKind::Cancelled => {
+            let (job, image) = (context.job_id(), nearest);
             tracing::warn!(%job, %image, %failure, "the nearest image cannot be replayed");
-            recover_own(context, &snapshot)
+            recover_from_earlier(context, &snapshot, failure)
         }
         recovered => recovered,
     }
 }
 
-/// That another image is damaged says nothing about this snapshot.
-fn recover_own(context: &Context, snapshot: &Snapshot) -> Result<(), Failure> {
-    opening::unmount_clone(context)?;
-    opening::delete_clone(context)?;
-    let dataset = context.app().store.clone_snapshot(snapshot.id).map_err(|e| e.failure())?;
-    context.set(DATASET, &dataset)?;
-    context.set(RESOLVED, &from_own_image(snapshot))?;
-    opening::mount_clone(context)?;
-    opening::replay_resolved(context)
+/// That the nearest image is damaged says nothing about the log, nor about those before it. One that was made only to be
+/// the nearest is not used again if another one does.
+fn recover_from_earlier(
+    context: &Context,
+    snapshot: &Snapshot,
+    mut failure: Failure,
+) -> Result<(), Failure> {
+    let parts = context.app();
+    let mut failed: Vec<SnapshotId> = vec![context.need(RESOLVED)?.image];
+    // Where no damage is known, only its own one is tried: the log may be what fails.
+    let others = if damage::is_known(parts) { usize::MAX } else { 1 };
+    for earlier in snapshots::images_before(parts, snapshot)?.into_iter().take(others) {
+        if failed.contains(&earlier.id) {
+            continue;
+        }
+        opening::unmount_clone(context)?;
+        opening::delete_clone(context)?;
+        let dataset = parts.store.clone_snapshot(earlier.id).map_err(|e| e.failure())?;
+        context.set(DATASET, &dataset)?;
+        context.set(RESOLVED, &from_image(snapshot, &earlier))?;
+        opening::mount_clone(context)?;
+        match opening::replay_resolved(context) {
+            Ok(()) => return failed.iter().try_for_each(|id| give_up_point(parts, *id)),
+            Err(other) if other.code == ErrorKind::Cancelled => return Err(other),
+            Err(other) => {
+                let (job, image) = (context.job_id(), earlier.id);
+                tracing::warn!(%job, %image, failure = %other, "nor can an earlier one");
+                (failure, _) = (other, failed.push(image));
+            }
+        }
+    }
+    Err(failure)
+}
+
+/// Marks a recovery point into which log could not be replayed, although it could into an earlier image, if that is for damage.
+pub fn give_up_point(parts: &Parts, id: SnapshotId) -> Result<(), Failure> {
+    match parts.catalog.find::<Snapshot>(id)? {
+        Some(point) if point.kind == SnapshotKind::RecoveryPoint && damage::is_known(parts) => {
+            mark_failed(parts, &point, "log cannot be replayed into it, but into an earlier image")
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Step: keeps the clone's state as an image.

@@ -8,10 +8,11 @@ use crate::core::kind::Kind;
 use crate::history::moments::position_at;
 use crate::history::snapshots;
 use crate::images::opening::{self, DATASET};
-use crate::images::readiness::{IMAGE, drop_image};
+use crate::images::readiness::{IMAGE, drop_image, give_up_point};
 use crate::jobs::snapshot::{self, SNAPSHOT};
 use crate::parts::{Context, Parts};
 use crate::serving::servers;
+use crate::space::damage;
 use crate::space::room;
 use offshoot_connector::{RecoveryPoint, Replay, ServerSpec};
 use offshoot_domain::{Dsource, Readiness, Snapshot, SnapshotKind};
@@ -77,11 +78,14 @@ fn dsource_of(context: &Context) -> Result<Dsource, Failure> {
 fn clone(context: &Context) -> Result<(), Failure> {
     let (parts, dsource) = (context.app(), dsource_of(context)?);
     let can = Kind::of_dsource(parts, &dsource)?.connector.point_maker().is_some();
-    let from = if can { snapshots::nearest_to_end(parts, &dsource)? } else { None };
+    let follower = parts.need_follower(&dsource)?;
+    let copy = follower.working_copy();
+    let avoided = copy.passed_over();
+    let from = if can { snapshots::nearest_to_end(parts, &dsource, &avoided)? } else { None };
     context.set(FROM, &from)?;
     let Some(from) = from else { return Ok(()) };
     if context.get(DATASET)?.is_none()
-        && let Some(left) = parts.need_follower(&dsource)?.working_copy().take(parts, from.id)?
+        && let Some(left) = copy.take(parts, from.id)?
     {
         return context.set(DATASET, &left);
     }
@@ -100,6 +104,13 @@ fn recover(context: &Context) -> Result<(), Failure> {
     let point = match make(context, &from) {
         Ok(point) => point,
         Err(failure) if failure.code == ErrorKind::Cancelled => return Err(failure),
+        Err(failure)
+            if failure.code != ErrorKind::WrongState && damage::is_known(context.app()) =>
+        {
+            let dsource = dsource_of(context)?;
+            context.app().need_follower(&dsource)?.working_copy().pass_over(from.id);
+            return Err(failure);
+        }
         Err(failure) => {
             tracing::warn!(job = %context.job_id(), %failure, "no recovery point was made");
             None
@@ -195,6 +206,9 @@ fn publish(context: &Context) -> Result<(), Failure> {
         ..from
     })?;
     context.set(SNAPSHOT, &image)?;
+    for failed in follower.working_copy().take_passed_over() {
+        give_up_point(parts, failed)?;
+    }
     if let Err(failure) = follower.rest_at(image) {
         tracing::warn!(job = %context.job_id(), %failure, "staging does not rest");
     }

@@ -1,7 +1,7 @@
 //! Snapshots of dSources and VDBs: taken, deleted.
 
 use crate::core::job_kind::JobKind;
-use crate::following::follower::Follower;
+use crate::following::follower::{Follower, is_late};
 use crate::history::bookmarks;
 use crate::history::snapshots;
 use crate::parts::{Context, Parts};
@@ -19,6 +19,8 @@ use std::time::Duration;
 const ASK_TIMEOUT: Duration = Duration::from_secs(15);
 /// How long staging may take to replay what was received.
 pub const REPLAY_TIMEOUT: Duration = Duration::from_secs(3600);
+/// How long a snapshot waits for staging before it looks whether it need not.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// Key under which the jobs store the snapshot; also their result.
 pub const SNAPSHOT: Key<SnapshotId> = Key::new("snapshot");
 
@@ -104,8 +106,7 @@ fn catch_up(context: &Context) -> Result<(), Failure> {
     let parts = context.app();
     let input: Input = context.input()?;
     let Owner::Dsource(id) = input.owner else { return Ok(()) };
-    let dsource: Dsource = parts.catalog.get(id)?;
-    let follower = parts.need_follower(&dsource)?;
+    let follower = parts.need_follower(&parts.catalog.get::<Dsource>(id)?)?;
     let to = if input.asked {
         receive_all(context, &follower)?.log
     } else {
@@ -113,10 +114,17 @@ fn catch_up(context: &Context) -> Result<(), Failure> {
         follower.ask_now(ASK_TIMEOUT).map_or_else(|_| follower.log().end(), |end| end.log)
     };
     context.set(TO, &to)?;
-    if snapshots::near_enough(parts, &dsource, to)?.is_some() {
-        return Ok(());
+    // Recovery points are made while staging replays: one of them may be near enough before staging is there.
+    let near = || snapshots::near_enough(parts, &parts.catalog.get(id)?, to);
+    let deadline = parts.clock.elapsed() + REPLAY_TIMEOUT;
+    while near()?.is_none() {
+        let waited = wait_replayed(context, &follower, to, LOOK_AGAIN, input.asked);
+        match waited {
+            Err(failure) if is_late(&failure) && parts.clock.elapsed() < deadline => {}
+            waited => return waited,
+        }
     }
-    wait_replayed(context, &follower, to, REPLAY_TIMEOUT, input.asked)
+    Ok(())
 }
 
 /// Waits, with progress, until what the source has is received.

@@ -135,6 +135,12 @@ pub fn recall(space: &Space) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Whether a block is damaged.
+pub fn is_known(space: &Space) -> bool {
+    report(space);
+    !space.damage.blocks().is_empty()
+}
+
 /// Raises faults for what the pool knows now.
 pub fn report(space: &Space) {
     let now = space.store.faults();

@@ -175,11 +175,7 @@ pub fn resume(files: &dyn DataDir, segment_bytes: u64, point: &Point) -> Result<
 }
 
 /// Puts C and the NOOP into the log.
-fn forge_log(
-    log: &Log<'_>,
-    end: &End,
-    checkpoint: &[u8; CHECKPOINT_BYTES],
-) -> Result<(), Failure> {
+fn forge_log(log: &Log<'_>, end: &End, checkpoint: &[u8; CHECKPOINT_BYTES]) -> Result<(), Failure> {
     let at = end.replay_from();
     let header = log.read_header(end.last)?;
     let (length, checksum) = (u32_at(&header, 0), u32_at(&header, 20));
