@@ -299,8 +299,7 @@ fn snapshots_and_points_wait_for_no_standby() {
 }
 
 fn without_a_standby(bed: &mut Testbed) -> Result<()> {
-    let policy = ["policy", "set", "prod", "--snapshot-every", "2s", "--open-within", "1s"];
-    bed.engine.command(policy)?;
+    bed.engine.command(["policy", "set", "prod", "--snapshot-every", "2s"])?;
     let source = bed.source.connect("postgres")?;
     source.execute("CREATE TABLE later (n int)")?;
     wait_until("a snapshot by policy", PATIENCE, || Ok(snapshots_in(bed, JobState::Done)? > 0))?;

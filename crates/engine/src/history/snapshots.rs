@@ -222,12 +222,9 @@ pub fn due_of_dsource(core: &Following, dsource: &Dsource) -> Result<DueOfDsourc
     let policy = last(&|one| one.kind != SnapshotKind::RecoveryPoint)
         .map(|one| (one.taken_at, one.position.log));
     // What users and policies take may be of the image of an earlier point.
-    let made = snapshots.iter().filter_map(|one| match one.kind {
-        SnapshotKind::RecoveryPoint => Some(one.position.log),
-        SnapshotKind::Link => Some(one.replay_from),
-        _ => None,
-    });
-    let newest = made.max().unwrap_or(LogPosition::START);
+    let own = [SnapshotKind::RecoveryPoint, SnapshotKind::Link];
+    let newest = last(&|one| own.contains(&one.kind));
+    let newest = newest.map_or(LogPosition::START, |one| one.position.log);
     Ok(DueOfDsource {
         policy: dsource.policy.snapshots.due(core.now(), policy, current),
         point: current.bytes_since(newest) >= dsource.spacing(),
