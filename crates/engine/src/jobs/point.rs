@@ -34,6 +34,8 @@ const STAGING_WAIT: Duration = Duration::from_secs(2);
 
 /// The image that a point is made from; none: there is none that will do.
 const FROM: Key<Option<Snapshot>> = Key::new("from");
+/// Set if it is made in the copy of the last one.
+const GOES_ON: Key<bool> = Key::new("goes_on");
 /// The point that was made; none: it could not be.
 const POINT: Key<Option<Made>> = Key::new("point");
 
@@ -87,6 +89,7 @@ fn clone(context: &Context) -> Result<(), Failure> {
     if context.get(DATASET)?.is_none()
         && let Some(left) = copy.take(parts, from.id)?
     {
+        context.set(GOES_ON, &true)?;
         return context.set(DATASET, &left);
     }
     opening::clone_image(context, from.id).map(drop)
@@ -146,7 +149,11 @@ fn make(context: &Context, from: &Snapshot) -> Result<Option<Made>, Failure> {
     };
     let bytes = point.position.bytes_since(from.replay_from);
     let took_ms = parts.elapsed_ms() - started;
-    snapshots::learn(parts, dsource.id, |pace| pace.replayed(bytes, took_ms))?;
+    let goes_on = context.get(GOES_ON)?.is_some();
+    snapshots::learn(parts, dsource.id, |pace| match goes_on {
+        true => pace.replayed_in_memory(bytes, took_ms),
+        false => pace.replayed(bytes, took_ms),
+    })?;
     Ok(Some(point))
 }
 

@@ -19,6 +19,8 @@ use std::time::Duration;
 const ASK_TIMEOUT: Duration = Duration::from_secs(15);
 /// How long staging may take to replay what was received.
 pub const REPLAY_TIMEOUT: Duration = Duration::from_secs(3600);
+/// Set where the snapshot is taken of another image that is near enough.
+const NEAR: Key<bool> = Key::new("near");
 /// How long a snapshot waits for staging before it looks whether it need not.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// Key under which the jobs store the snapshot; also their result.
@@ -114,17 +116,19 @@ fn catch_up(context: &Context) -> Result<(), Failure> {
         follower.ask_now(ASK_TIMEOUT).map_or_else(|_| follower.log().end(), |end| end.log)
     };
     context.set(TO, &to)?;
-    // Recovery points are made while staging replays: one of them may be near enough before staging is there.
-    let near = || snapshots::near_enough(parts, &parts.catalog.get(id)?, to);
     let deadline = parts.clock.elapsed() + REPLAY_TIMEOUT;
-    while near()?.is_none() {
-        let waited = wait_replayed(context, &follower, to, LOOK_AGAIN, input.asked);
-        match waited {
+    // Staging that is nearly there gives a snapshot from which later moments open. One that is not is waited for only if
+    // no image is near: points are made while it replays.
+    while !follower.rests() {
+        match wait_replayed(context, &follower, to, LOOK_AGAIN, input.asked) {
             Err(failure) if is_late(&failure) && parts.clock.elapsed() < deadline => {}
             waited => return waited,
         }
+        if snapshots::near_enough(parts, &parts.catalog.get(id)?, to)?.is_some() {
+            return context.set(NEAR, &true);
+        }
     }
-    Ok(())
+    context.set(NEAR, &true)
 }
 
 /// Waits, with progress, until what the source has is received.
@@ -178,7 +182,11 @@ fn take(context: &Context) -> Result<(), Failure> {
         Owner::Dsource(id) => {
             let (dsource, to): (Dsource, _) = (parts.catalog.get(id)?, context.need(TO)?);
             let follower = parts.need_follower(&dsource)?;
-            match snapshots::near_enough(parts, &dsource, to)? {
+            let near = match follower.rests() || context.get(NEAR)?.is_some() {
+                true => snapshots::near_enough(parts, &dsource, to)?,
+                false => None,
+            };
+            match near {
                 Some(near) => snapshots::take_near(parts, &dsource, input.kind, (near, to))?,
                 None => {
                     let _awake = follower.keep_awake()?;

@@ -2,8 +2,10 @@
 
 use super::host::Postgres;
 use super::log::WalLog;
+use super::wal_target::RECORD_ALIGNMENT;
 use super::{as_taken, read_control, replayed_span};
 use crate::config;
+use crate::lsn::Lsn;
 use crate::rounds::{self, End, Point};
 use crate::server::vacate;
 use offshoot_connector::{
@@ -64,10 +66,12 @@ impl PointMaker for Postgres {
         let control = read_control(&launch)?;
         let Some(point) = Point::read(&*files, control.wal_segment_bytes)? else { return Ok(None) };
         let (from, least) = replayed_span(Some(&point), &control);
-        let to = to.max(least.into());
-        log.place(&*target, from.into(), to)?;
+        let to = Lsn::from(to).max(least);
+        // Nothing is placed of a record's padding.
+        let to = Lsn(to.0 - to.0 % RECORD_ALIGNMENT);
+        log.place(&*target, from.into(), to.into())?;
         rounds::resume(&*files, control.wal_segment_bytes, &point)?;
-        wal_log(log)?.feed_after(target, to.into()).map(Some)
+        wal_log(log)?.feed_after(target, to).map(Some)
     }
 }
 

@@ -13,7 +13,7 @@ use std::io;
 /// Bytes copied at a time.
 const COPY_BYTES: usize = 1 << 20;
 /// Records begin and end at multiples of it.
-const RECORD_ALIGNMENT: u64 = 8;
+pub(super) const RECORD_ALIGNMENT: u64 = 8;
 /// Where servers look for log.
 const PG_WAL: &str = "pg_wal";
 /// Files of a server's own; the received ones belong to the engine's user.
