@@ -83,8 +83,8 @@ pub struct Follower {
     working_copy: WorkingCopy,
     /// Whether no standby runs, as nobody needs it: staging is a recovery point then, from which it goes on.
     rests: AtomicBool,
-    /// Held while the standby is started or put to rest.
-    turning: Mutex<()>,
+    /// At which point it is to rest as soon as nobody waits for it. Held while it is started or put to rest.
+    turning: Mutex<Option<SnapshotId>>,
     /// The position up to which moments can be opened.
     indexed: Mutex<Option<Position>>,
     stopping: Stopping,
@@ -124,7 +124,7 @@ impl Follower {
             hurried: AtomicUsize::new(0),
             working_copy: WorkingCopy::default(),
             rests: AtomicBool::new(false),
-            turning: Mutex::new(()),
+            turning: Mutex::new(None),
             indexed: Mutex::new(dsource.synced_to),
             stopping: Stopping::default(),
             thread: Mutex::new(None),
@@ -254,13 +254,19 @@ impl Follower {
         self.rests.load(Ordering::Relaxed)
     }
 
-    /// Ends the standby: staging becomes a copy of a recovery point, from which it goes on when somebody needs it again.
-    /// Not while somebody does.
+    /// Ends the standby as soon as nobody waits for it: staging becomes a copy of a recovery point, from which it goes on
+    /// when somebody needs it again.
     pub fn rest_at(&self, point: SnapshotId) -> Result<(), Failure> {
-        let _alone = self.turning.lock();
+        *self.turning.lock() = Some(point);
+        self.rest()
+    }
+
+    fn rest(&self) -> Result<(), Failure> {
+        let mut turning = self.turning.lock();
         if self.waiting.load(Ordering::Relaxed) > 0 || self.stopping.is_told() {
             return Ok(());
         }
+        let Some(point) = turning.take() else { return Ok(()) };
         let serving = self.serving()?;
         let staging = serving.store.clone_snapshot(point).map_err(|e| e.failure())?;
         // From here on nobody starts it again.
@@ -289,11 +295,12 @@ impl Follower {
     /// which transactions run: after seconds, mostly.
     pub fn keep_awake(&self) -> Result<Counted<'_>, Failure> {
         let waits = Counted::by(&self.waiting);
-        let _alone = self.turning.lock();
+        let mut turning = self.turning.lock();
         if self.rests() && !self.stopping.is_told() {
             let dsource: Dsource = self.serving()?.catalog.get(self.id)?;
             self.start_standby(&dsource)?;
             self.rests.store(false, Ordering::Relaxed);
+            *turning = None;
         }
         Ok(waits)
     }
@@ -549,6 +556,9 @@ impl Follower {
             self.report_stream(&serving);
             if let Err(failure) = self.working_copy.expire(&serving) {
                 tracing::warn!(dsource = %self.name, %failure, "the copy for recovery points stays");
+            }
+            if let Err(failure) = self.rest() {
+                tracing::warn!(dsource = %self.name, %failure, "staging does not rest");
             }
             let hurried = self.hurried.load(Ordering::Relaxed) > 0;
             share.look_after(&serving, &staging_key(self.id), hurried, || self.behind());

@@ -22,7 +22,7 @@ pub const REPLAY_TIMEOUT: Duration = Duration::from_secs(3600);
 /// Set where the snapshot is taken of another image that is near enough.
 const NEAR: Key<bool> = Key::new("near");
 /// How long a snapshot waits for staging before it looks whether it need not.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+const LOOK_AGAIN: Duration = Duration::from_secs(5);
 /// Key under which the jobs store the snapshot; also their result.
 pub const SNAPSHOT: Key<SnapshotId> = Key::new("snapshot");
 
