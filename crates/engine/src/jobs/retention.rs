@@ -32,13 +32,14 @@ pub fn workflow() -> Workflow<Parts> {
         .step_without_undo("log", give_up_log)
 }
 
-/// Starts a job for every object that has something to give up and is not busy.
+/// Starts a job for every object that has something to give up; busy ones should be checked soon.
 pub fn submit_due(parts: &Arc<Parts>) -> Result<(), Failure> {
-    for dsource in parts.catalog.list::<Dsource>()? {
-        submit_for(parts, dsource.id.into())?;
-    }
-    for vdb in parts.catalog.list::<Vdb>()? {
-        submit_for(parts, vdb.id.into())?;
+    let dsources = parts.catalog.list::<Dsource>()?.into_iter().map(|one| one.id.into());
+    let vdbs = parts.catalog.list::<Vdb>()?.into_iter().map(|one| one.id.into());
+    for owner in dsources.chain(vdbs) {
+        if !submit_for(parts, owner)? {
+            parts.retention_wanted.lock().insert(owner);
+        }
     }
     Ok(())
 }
