@@ -2,6 +2,7 @@
 
 use crate::core::Core;
 use crate::core::keys::vdb_key;
+use crate::core::topic::Topic;
 use crate::following::Following;
 use crate::history::moments::position_at;
 use crate::serving::Serving;
@@ -172,6 +173,7 @@ pub fn free(core: &Core, snapshot: &Snapshot) -> Result<(), Failure> {
         tx.delete::<Snapshot>(snapshot.id)?;
         Ok(last)
     })?;
+    core.clear(snapshot.id, Topic::Proof);
     if let Some(image) = last.as_ref().unwrap_or(snapshot).ready_image() {
         core.delete_image(image)?;
     }

@@ -163,7 +163,9 @@ fn recover_from_earlier(
 pub fn give_up_point(parts: &Parts, id: SnapshotId) -> Result<(), Failure> {
     match parts.catalog.find::<Snapshot>(id)? {
         Some(point) if point.kind == SnapshotKind::RecoveryPoint && damage::is_known(parts) => {
-            mark_failed(parts, &point, "log cannot be replayed into it, but into an earlier image")
+            let reason = "log cannot be replayed into it, but into an earlier image";
+            let hint = "earlier images take its place; see the damaged blocks: offshoot status; check the disk";
+            mark(parts, &point, reason, hint)
         }
         _ => Ok(()),
     }
@@ -216,11 +218,13 @@ fn publish(context: &Context) -> Result<(), Failure> {
 
 /// Records that a snapshot did not pass, with a fault.
 pub fn mark_failed(parts: &Parts, snapshot: &Snapshot, reason: &str) -> Result<(), Failure> {
-    let failure = Failure::new(
-        ErrorKind::DataDamaged,
-        format!("{} of {} cannot be used: {reason}", snapshot.id, snapshot.owner),
-        "check the source itself; later snapshots are checked on their own",
-    );
+    let hint = "check the source itself; later snapshots are checked on their own";
+    mark(parts, snapshot, reason, hint)
+}
+
+fn mark(parts: &Parts, snapshot: &Snapshot, reason: &str, hint: &str) -> Result<(), Failure> {
+    let message = format!("{} of {} cannot be used: {reason}", snapshot.id, snapshot.owner);
+    let failure = Failure::new(ErrorKind::DataDamaged, message, hint);
     parts.raise(snapshot.id, Topic::Proof, &failure);
     let readiness = Readiness::Failed { reason: reason.to_owned() };
     snapshots::set_readiness(parts, snapshot.id, readiness)

@@ -117,15 +117,17 @@ fn catch_up(context: &Context) -> Result<(), Failure> {
     };
     context.set(TO, &to)?;
     let deadline = parts.clock.elapsed() + REPLAY_TIMEOUT;
+    let near =
+        || Ok::<_, Failure>(snapshots::near_enough(parts, &parts.catalog.get(id)?, to)?.is_some());
     // Staging that is nearly there gives a snapshot from which later moments open. One that is not is waited for only if
     // no image is near: points are made while it replays.
-    while !follower.rests() {
+    while !(follower.rests() && near()?) {
         match wait_replayed(context, &follower, to, LOOK_AGAIN, input.asked) {
             Err(failure) if is_late(&failure) && parts.clock.elapsed() < deadline => {}
             waited => return waited,
         }
-        if snapshots::near_enough(parts, &parts.catalog.get(id)?, to)?.is_some() {
-            return context.set(NEAR, &true);
+        if near()? {
+            break;
         }
     }
     context.set(NEAR, &true)
