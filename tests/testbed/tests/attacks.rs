@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use offshoot_os::process::{ProcessId, Sink, Spec, User, run};
 use offshoot_os::{Clock, SystemClock};
 use offshoot_rig::{Database, EngineOptions, SourceOptions, find_newest};
-use offshoot_testbed::{Testbed, binary, wait_until, with_log};
+use offshoot_testbed::{PATIENCE, Testbed, binary, wait_until, with_log};
 use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
@@ -183,9 +183,11 @@ fn the_login_handed_out_is_an_owner_with_one_password() -> Result<()> {
 /// A program that leaves the server's session and tree ends with the server all the same.
 fn nothing_outlives_its_server(bed: &Testbed) -> Result<bool> {
     let vdb = bed.open("dev")?;
-    program(&vdb, "setsid nohup sleep 987 >/dev/null 2>&1 & sleep 0.2")?;
-    let sleeps = || ProcessId::all().any(|process| process.arguments() == ["sleep", "987"]);
-    ensure!(sleeps(), "the program runs");
+    // Other tests run such programs at the same time.
+    let seconds = format!("{}", 1_000_000 + std::process::id());
+    program(&vdb, &format!("setsid nohup sleep {seconds} >/dev/null 2>&1 & sleep 0.2"))?;
+    let sleeps = || ProcessId::all().any(|process| process.arguments() == ["sleep", &seconds]);
+    wait_until("the program runs", PATIENCE, || Ok(sleeps()))?;
     bed.engine.command(["vdb", "stop", "dev"])?;
     let outlives = sleeps();
     bed.engine.command(["vdb", "start", "dev"])?;
