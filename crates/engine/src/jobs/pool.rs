@@ -27,6 +27,7 @@ pub fn submit_reclaim(parts: &Arc<Parts>) -> Result<JobId, Failure> {
 fn reclaim(context: &Context) -> Result<(), Failure> {
     let pool = context.app().store.pool();
     let before = pool.stats().used;
+    context.app().ledger.let_go(&*context.app().clock);
     loop {
         context.check_cancelled()?;
         let more = pool.reclaim_step().map_err(|error| {

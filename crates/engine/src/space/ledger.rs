@@ -27,9 +27,11 @@ use crate::space::inventory::{LedgerKey, Object, inventory};
 use jiff::Timestamp;
 use offshoot_dataset::{Holding, StoredBytes};
 use offshoot_domain::Owner;
+use offshoot_os::Clock;
 use offshoot_types::{BlockHash, ErrorKind, Failure};
 use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Figures that took longer than this are not recomputed for a request.
@@ -119,9 +121,26 @@ impl Known {
 #[derive(Default)]
 pub struct Ledger {
     known: Mutex<HashMap<LedgerKey, Known>>,
+    /// Whether figures are being worked out: what they are of is kept in the pool.
+    at_work: AtomicBool,
+    /// Whether somebody waits for what is kept.
+    wanted: AtomicBool,
 }
 
+/// How long [`Ledger::let_go`] waits, at most, and how often it is looked whether somebody does.
+const LET_GO: (Duration, Duration) = (Duration::from_secs(2), Duration::from_millis(50));
+
 impl Ledger {
+    /// Has the worker let go of what it keeps, so that what was deleted meanwhile gives its room back.
+    pub fn let_go(&self, clock: &dyn Clock) {
+        let deadline = clock.elapsed() + LET_GO.0;
+        self.wanted.store(true, Ordering::Relaxed);
+        let kept = || self.at_work.load(Ordering::Relaxed) && self.wanted.load(Ordering::Relaxed);
+        while kept() && clock.elapsed() < deadline {
+            clock.sleep(LET_GO.1);
+        }
+    }
+
     fn dated(&self, key: LedgerKey, version: BlockHash) -> Option<DatedFigures> {
         let known = self.known.lock();
         let Known { figures, as_of, version: of, .. } = known.get(&key)?;

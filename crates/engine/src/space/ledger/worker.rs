@@ -10,15 +10,17 @@
 //! present state is let go before a long pause, and nothing is looked at while the pool is full. A snapshot
 //! is kept, as it does not change: releasing it would mean walking a whole tree again.
 
-use super::Known;
+use super::{Known, LET_GO};
 use crate::ground::stopping::Stopping;
 use crate::space::Space;
 use crate::space::inventory::{LedgerKey, Object, inventory};
 use crate::space::room::{self, Level};
 use jiff::Timestamp;
+use offshoot_dataset::StoredBytes;
 use offshoot_os::pressure::{Resource, is_short};
 use offshoot_types::{BlockHash, Failure};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// Pause between checks for something to do.
@@ -77,6 +79,18 @@ impl Worker<'_> {
         // is walked.
         let mut due = self.due(&objects);
         due.sort_unstable();
+        let ledger = &self.space.ledger;
+        ledger.at_work.store(!due.is_empty(), Ordering::Relaxed);
+        let worked = self.work(&objects, due);
+        ledger.at_work.store(false, Ordering::Relaxed);
+        worked
+    }
+
+    fn work(
+        &mut self,
+        objects: &[Object],
+        due: Vec<(Option<Timestamp>, usize)>,
+    ) -> Result<(), Failure> {
         let busy = is_short(Resource::Processor);
         let mut stored = self.space.store.stored_bytes();
         for (as_of, index) in due.into_iter().take(BATCH) {
@@ -92,11 +106,30 @@ impl Worker<'_> {
             if self.lets_go(object.key, pause) {
                 stored = self.space.store.stored_bytes();
             }
-            if self.stopping.rest(pause) {
+            if self.pause(pause, &mut stored) {
                 return Ok(());
             }
         }
         Ok(())
+    }
+
+    /// Waits, and lets go of what is kept when somebody waits for it; whether the worker is to stop.
+    fn pause(&self, pause: Duration, stored: &mut StoredBytes) -> bool {
+        let clock = &self.space.clock;
+        let end = clock.elapsed() + pause;
+        loop {
+            if self.space.ledger.wanted.load(Ordering::Relaxed) {
+                *stored = self.space.store.stored_bytes();
+                self.space.ledger.wanted.store(false, Ordering::Relaxed);
+            }
+            let left = end.saturating_sub(clock.elapsed());
+            if self.stopping.rest(left.min(LET_GO.1)) {
+                return true;
+            }
+            if left.is_zero() {
+                return false;
+            }
+        }
     }
 
     fn lets_go(&self, key: LedgerKey, pause: Duration) -> bool {
