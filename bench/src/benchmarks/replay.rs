@@ -100,13 +100,16 @@ fn write_orders(stage: &Stage, arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// Seconds the dSource takes from standing still to a snapshot of where the source is now.
+/// Seconds the dSource takes from standing still until a VDB of where the source is now has opened.
 fn catch_up_staging(stage: &Stage) -> Result<f64> {
     let began = SystemClock.elapsed();
     stage.engine.command(["dsource", "resume", "prod"])?;
     let limit = Duration::from_secs(CATCH_UP_SECONDS_MAX);
     stage.engine.command_within(["dsource", "sync", "prod"], &[], limit)?;
+    let latest = ["vdb", "provision", "latest", "--from", "prod", "--latest"];
+    stage.engine.command_within(latest, &[], limit)?;
     let seconds = (SystemClock.elapsed() - began).as_secs_f64();
+    stage.engine.command(["vdb", "delete", "latest"])?;
     stage.engine.command(["dsource", "pause", "prod"])?;
     Ok(seconds)
 }

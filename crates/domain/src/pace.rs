@@ -75,13 +75,6 @@ impl Pace {
         let rate = bytes.saturating_mul(1000) / took_ms.max(1);
         Pace { bytes_per_second: learned(self.bytes_per_second, rate, true).max(1), ..self }
     }
-
-    /// What a replay shows that found in memory what an opening has to read: openings are not quicker.
-    #[must_use]
-    pub fn replayed_in_memory(self, bytes: u64, took_ms: u64) -> Pace {
-        let shown = self.replayed(bytes, took_ms);
-        if shown.bytes_per_second < self.bytes_per_second { shown } else { self }
-    }
 }
 
 /// What becomes of an estimate. It follows what is worse at once, by half the way, and what is better slowly: what is

@@ -59,18 +59,10 @@ pub fn take_of_dsource(
     )
 }
 
-/// The image that a snapshot at a position is taken of, instead of one of staging, which would have to replay up to there
-/// first: the nearest one, if moments open from it within what was promised, or if staging rests.
-pub fn near_enough(
-    core: &Following,
-    dsource: &Dsource,
-    to: LogPosition,
-) -> Result<Option<Snapshot>, Failure> {
-    let follower = core.need_follower(dsource)?;
-    let avoided = follower.working_copy().passed_over();
-    let near =
-        |one: &Snapshot| follower.rests() || to.bytes_since(one.replay_from) <= dsource.spacing();
-    Ok(nearest_to_end(core, dsource, &avoided)?.filter(near))
+/// The image that a snapshot is taken of instead of one of staging, which would have to replay first; none if there is none.
+pub fn nearest_sound(core: &Following, dsource: &Dsource) -> Result<Option<Snapshot>, Failure> {
+    let avoided = core.need_follower(dsource)?.working_copy().passed_over();
+    nearest_to_end(core, dsource, &avoided)
 }
 
 /// Takes a snapshot at a position, or shortly after it, as another image of what an earlier one holds: log is replayed

@@ -5,6 +5,7 @@
 use crate::core::job_kind::JobKind;
 use crate::core::keys::job_key;
 use crate::core::kind::Kind;
+use crate::following::follower::Follower;
 use crate::history::moments::position_at;
 use crate::history::snapshots;
 use crate::images::opening::{self, DATASET};
@@ -77,6 +78,19 @@ fn dsource_of(context: &Context) -> Result<Dsource, Failure> {
     Ok(context.app().catalog.get(context.input::<DsourceId>()?)?)
 }
 
+fn follower_of(context: &Context) -> Result<Arc<Follower>, Failure> {
+    context.app().need_follower(&dsource_of(context)?)
+}
+
+fn no_place_yet() -> Failure {
+    let hint = "nothing is wrong: another try follows when there is more log";
+    Failure::new(
+        ErrorKind::WrongState,
+        "the log has no place yet at which a recovery could end",
+        hint,
+    )
+}
+
 fn clone(context: &Context) -> Result<(), Failure> {
     let (parts, dsource) = (context.app(), dsource_of(context)?);
     let can = Kind::of_dsource(parts, &dsource)?.connector.point_maker().is_some();
@@ -105,13 +119,14 @@ fn mount(context: &Context) -> Result<(), Failure> {
 fn recover(context: &Context) -> Result<(), Failure> {
     let Some(from) = context.need(FROM)? else { return context.set(POINT, &None) };
     let point = match make(context, &from) {
+        // Staging need not go on for that.
+        Ok(None) if follower_of(context)?.rests() => return Err(no_place_yet()),
         Ok(point) => point,
         Err(failure) if failure.code == ErrorKind::Cancelled => return Err(failure),
         Err(failure)
             if failure.code != ErrorKind::WrongState && damage::is_known(context.app()) =>
         {
-            let dsource = dsource_of(context)?;
-            context.app().need_follower(&dsource)?.working_copy().pass_over(from.id);
+            follower_of(context)?.working_copy().pass_over(from.id);
             return Err(failure);
         }
         Err(failure) => {
@@ -147,13 +162,12 @@ fn make(context: &Context, from: &Snapshot) -> Result<Option<Made>, Failure> {
         tracing::info!(%job, behind, "a snapshot of staging instead: this log has no place to end a recovery yet");
         return Ok(None);
     };
-    let bytes = point.position.bytes_since(from.replay_from);
-    let took_ms = parts.elapsed_ms() - started;
-    let goes_on = context.get(GOES_ON)?.is_some();
-    snapshots::learn(parts, dsource.id, |pace| match goes_on {
-        true => pace.replayed_in_memory(bytes, took_ms),
-        false => pace.replayed(bytes, took_ms),
-    })?;
+    // One that goes on in the copy of the last round finds in memory what an opening reads: it says nothing about those.
+    if context.get(GOES_ON)?.is_none() {
+        let bytes = point.position.bytes_since(from.replay_from);
+        let took_ms = parts.elapsed_ms() - started;
+        snapshots::learn(parts, dsource.id, |pace| pace.replayed(bytes, took_ms))?;
+    }
     Ok(Some(point))
 }
 

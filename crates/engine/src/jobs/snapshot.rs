@@ -5,7 +5,7 @@ use crate::following::follower::{Follower, is_late};
 use crate::history::bookmarks;
 use crate::history::snapshots;
 use crate::parts::{Context, Parts};
-use crate::space::room;
+use crate::space::room::{self, Shortage};
 use offshoot_catalog::Subject;
 use offshoot_connector::StreamStatus;
 use offshoot_domain::{Dsource, Moment, Owner, Position, Snapshot, SnapshotKind};
@@ -23,6 +23,10 @@ pub const REPLAY_TIMEOUT: Duration = Duration::from_secs(3600);
 const NEAR: Key<bool> = Key::new("near");
 /// How long a snapshot waits for staging before it looks whether it need not.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
+/// How often it looks whether a point has come near where staging rests.
+const LOOK_AT_POINTS: Duration = Duration::from_millis(100);
+/// What it means for those who wait for a point if there is no room.
+const STARVES: &str = "no recovery point is made until there is room";
 /// Key under which the jobs store the snapshot; also their result.
 pub const SNAPSHOT: Key<SnapshotId> = Key::new("snapshot");
 
@@ -117,20 +121,30 @@ fn catch_up(context: &Context) -> Result<(), Failure> {
     };
     context.set(TO, &to)?;
     let deadline = parts.clock.elapsed() + REPLAY_TIMEOUT;
-    let near =
-        || Ok::<_, Failure>(snapshots::near_enough(parts, &parts.catalog.get(id)?, to)?.is_some());
+    let mut shortage = Shortage::default();
     // Staging that is nearly there gives a snapshot from which later moments open. One that is not is waited for only if
-    // no image is near: points are made while it replays.
-    while !(follower.rests() && near()?) {
-        match wait_replayed(context, &follower, to, LOOK_AGAIN, input.asked) {
-            Err(failure) if is_late(&failure) && parts.clock.elapsed() < deadline => {}
-            waited => return waited,
-        }
-        if near()? {
-            break;
+    // no image is near: points are made while it replays. Where it rests, they alone come nearer.
+    loop {
+        let dsource = parts.catalog.get::<Dsource>(id)?;
+        let behind = snapshots::nearest_sound(parts, &dsource)?;
+        let behind = behind.map(|one| to.bytes_since(one.replay_from));
+        let is_near = behind.is_some_and(|bytes| bytes <= 2 * dsource.spacing());
+        let in_time = parts.clock.elapsed() < deadline;
+        match behind.filter(|_| follower.rests()) {
+            Some(_) if is_near || !in_time => return context.set(NEAR, &true),
+            Some(bytes) => {
+                context.check_cancelled()?;
+                context.progress(0, bytes, "bytes");
+                shortage.check(parts, !room::takes_on(parts), STARVES)?;
+                parts.clock.sleep(LOOK_AT_POINTS);
+            }
+            None => match wait_replayed(context, &follower, to, LOOK_AGAIN, input.asked) {
+                Err(failure) if is_late(&failure) && is_near => return context.set(NEAR, &true),
+                Err(failure) if is_late(&failure) && in_time => {}
+                waited => return waited,
+            },
         }
     }
-    context.set(NEAR, &true)
 }
 
 /// Waits, with progress, until what the source has is received.
@@ -185,7 +199,7 @@ fn take(context: &Context) -> Result<(), Failure> {
             let (dsource, to): (Dsource, _) = (parts.catalog.get(id)?, context.need(TO)?);
             let follower = parts.need_follower(&dsource)?;
             let near = match follower.rests() || context.get(NEAR)?.is_some() {
-                true => snapshots::near_enough(parts, &dsource, to)?,
+                true => snapshots::nearest_sound(parts, &dsource)?,
                 false => None,
             };
             match near {
