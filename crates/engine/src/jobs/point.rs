@@ -82,15 +82,6 @@ fn follower_of(context: &Context) -> Result<Arc<Follower>, Failure> {
     context.app().need_follower(&dsource_of(context)?)
 }
 
-fn no_place_yet() -> Failure {
-    let hint = "nothing is wrong: another try follows when there is more log";
-    Failure::new(
-        ErrorKind::WrongState,
-        "the log has no place yet at which a recovery could end",
-        hint,
-    )
-}
-
 fn clone(context: &Context) -> Result<(), Failure> {
     let (parts, dsource) = (context.app(), dsource_of(context)?);
     let can = Kind::of_dsource(parts, &dsource)?.connector.point_maker().is_some();
@@ -119,8 +110,6 @@ fn mount(context: &Context) -> Result<(), Failure> {
 fn recover(context: &Context) -> Result<(), Failure> {
     let Some(from) = context.need(FROM)? else { return context.set(POINT, &None) };
     let point = match make(context, &from) {
-        // Staging need not go on for that.
-        Ok(None) if follower_of(context)?.rests() => return Err(no_place_yet()),
         Ok(point) => point,
         Err(failure) if failure.code == ErrorKind::Cancelled => return Err(failure),
         Err(failure)
