@@ -272,23 +272,31 @@ impl Follower {
         // From here on nobody starts it again.
         self.rests.store(true, Ordering::Relaxed);
         *self.feed.lock() = None;
-        serving.servers.stop(&staging_key(self.id), StopMode::Immediate)?;
+        let stopped = serving.servers.stop(&staging_key(self.id), StopMode::Immediate);
+        let changed = stopped.and_then(|_| Ok(self.replace_staging(&serving, staging)?));
         // A crash leaves one of the two without an owner: the next start deletes it.
-        let mut before = None;
-        let changed = serving.catalog.transaction(|tx| -> Result<(), offshoot_catalog::Error> {
+        match changed {
+            Ok(before) => before.map_or(Ok(()), |before| serving.delete_dataset(before)),
+            Err(failure) => serving.delete_dataset(staging).and(Err(failure)),
+        }
+    }
+
+    /// Returns the one before.
+    fn replace_staging(
+        &self,
+        serving: &Serving,
+        staging: DatasetId,
+    ) -> Result<Option<DatasetId>, offshoot_catalog::Error> {
+        serving.catalog.transaction(|tx| {
+            let mut before = None;
             let dsource = tx.update::<Dsource>(self.id, |dsource| {
                 before = dsource.staging_dataset.replace(staging);
             })?;
             if let Some(timeflow) = dsource.timeflow {
                 tx.update::<Timeflow>(timeflow, |timeflow| timeflow.dataset = Some(staging))?;
             }
-            Ok(())
-        });
-        if let Err(error) = changed {
-            serving.delete_dataset(staging)?;
-            return Err(error.into());
-        }
-        before.map_or(Ok(()), |before| serving.delete_dataset(before))
+            Ok(before)
+        })
     }
 
     /// Keeps the standby awake as long as the guard lives; starts it if it rests. It answers when its source has said again

@@ -59,7 +59,8 @@ pub fn take_of_dsource(
     )
 }
 
-/// The image that a snapshot is taken of instead of one of staging, which would have to replay first; none if there is none.
+/// The same without images in which rounds have failed lately: the one that the next round goes on from, and that a
+/// snapshot is taken of instead of one of staging, which would have to replay first.
 pub fn nearest_sound(core: &Following, dsource: &Dsource) -> Result<Option<Snapshot>, Failure> {
     let avoided = core.need_follower(dsource)?.working_copy().passed_over();
     nearest_to_end(core, dsource, &avoided)

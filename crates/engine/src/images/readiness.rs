@@ -152,7 +152,8 @@ fn recover_from_earlier(
             Err(other) => {
                 let (job, image) = (context.job_id(), earlier.id);
                 tracing::warn!(%job, %image, failure = %other, "nor can an earlier one");
-                (failure, _) = (other, failed.push(image));
+                failed.push(image);
+                failure = other;
             }
         }
     }

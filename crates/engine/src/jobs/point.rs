@@ -5,7 +5,6 @@
 use crate::core::job_kind::JobKind;
 use crate::core::keys::job_key;
 use crate::core::kind::Kind;
-use crate::following::follower::Follower;
 use crate::history::moments::position_at;
 use crate::history::snapshots;
 use crate::images::opening::{self, DATASET};
@@ -78,21 +77,14 @@ fn dsource_of(context: &Context) -> Result<Dsource, Failure> {
     Ok(context.app().catalog.get(context.input::<DsourceId>()?)?)
 }
 
-fn follower_of(context: &Context) -> Result<Arc<Follower>, Failure> {
-    context.app().need_follower(&dsource_of(context)?)
-}
-
 fn clone(context: &Context) -> Result<(), Failure> {
     let (parts, dsource) = (context.app(), dsource_of(context)?);
     let can = Kind::of_dsource(parts, &dsource)?.connector.point_maker().is_some();
-    let follower = parts.need_follower(&dsource)?;
-    let copy = follower.working_copy();
-    let avoided = copy.passed_over();
-    let from = if can { snapshots::nearest_to_end(parts, &dsource, &avoided)? } else { None };
+    let from = if can { snapshots::nearest_sound(parts, &dsource)? } else { None };
     context.set(FROM, &from)?;
     let Some(from) = from else { return Ok(()) };
     if context.get(DATASET)?.is_none()
-        && let Some(left) = copy.take(parts, from.id)?
+        && let Some(left) = parts.need_follower(&dsource)?.working_copy().take(parts, from.id)?
     {
         context.set(GOES_ON, &true)?;
         return context.set(DATASET, &left);
@@ -115,7 +107,8 @@ fn recover(context: &Context) -> Result<(), Failure> {
         Err(failure)
             if failure.code != ErrorKind::WrongState && damage::is_known(context.app()) =>
         {
-            follower_of(context)?.working_copy().pass_over(from.id);
+            let follower = context.app().need_follower(&dsource_of(context)?)?;
+            follower.working_copy().pass_over(from.id);
             return Err(failure);
         }
         Err(failure) => {

@@ -19,19 +19,21 @@ use std::time::Duration;
 const ASK_TIMEOUT: Duration = Duration::from_secs(15);
 /// How long staging may take to replay what was received.
 pub const REPLAY_TIMEOUT: Duration = Duration::from_secs(3600);
-/// Set where the snapshot is taken of another image that is near enough.
-const NEAR: Key<bool> = Key::new("near");
 /// How long a snapshot waits for staging before it looks whether it need not.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 /// How often it looks whether a point has come near where staging rests.
 const LOOK_AT_POINTS: Duration = Duration::from_millis(100);
 /// What it means for those who wait for a point if there is no room.
 const STARVES: &str = "no recovery point is made until there is room";
+/// How much log may lie between a snapshot and the image that it is taken of, in spacings of points: one is due after the
+/// first, and a source that stops before it writes no more.
+const NEAR_SPACINGS: u64 = 2;
 /// Key under which the jobs store the snapshot; also their result.
 pub const SNAPSHOT: Key<SnapshotId> = Key::new("snapshot");
-
 /// Key under which they store up to where the log of a dSource is to be in it.
 const TO: Key<LogPosition> = Key::new("to");
+/// Set where it is taken of another image that is near enough.
+const NEAR: Key<bool> = Key::new("near");
 
 /// What to take.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -128,7 +130,7 @@ fn catch_up(context: &Context) -> Result<(), Failure> {
         let dsource = parts.catalog.get::<Dsource>(id)?;
         let behind = snapshots::nearest_sound(parts, &dsource)?;
         let behind = behind.map(|one| to.bytes_since(one.replay_from));
-        let is_near = behind.is_some_and(|bytes| bytes <= 2 * dsource.spacing());
+        let is_near = behind.is_some_and(|bytes| bytes <= NEAR_SPACINGS * dsource.spacing());
         let in_time = parts.clock.elapsed() < deadline;
         match behind.filter(|_| follower.rests()) {
             Some(_) if is_near || !in_time => return context.set(NEAR, &true),

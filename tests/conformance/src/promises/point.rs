@@ -35,6 +35,19 @@ fn make(
     Ok(made.map(|point| (Base { image, position: point.position }, point)))
 }
 
+/// Staging that has replayed a little and was stopped.
+fn stopped_staging(linked: &mut Linked<'_>, random: &mut Random) -> Base {
+    let staging = linked.clone_of(&linked.copy);
+    let (server, mut log) = staging::start(linked, &staging);
+    linked.write(10, 5000, random);
+    linked.receive();
+    let to = linked.commits()[9].end.max(linked.copied.end);
+    let position = staging::feed(&*server, &mut *log, to, random);
+    server.wait_ready(PATIENCE).unwrap();
+    stop_at_once(&*server);
+    Base { image: staging, position }
+}
+
 /// A point is made from a snapshot of staging and from another point; every moment after it opens from it, and
 /// it can be made ready. What was opened is no point any more.
 pub fn a_recovery_point_goes_on_like_any_image(harness: &dyn Harness) {
@@ -44,15 +57,7 @@ pub fn a_recovery_point_goes_on_like_any_image(harness: &dyn Harness) {
         return println!("{} makes no recovery points", connector.kind());
     };
     let random = &mut Random::fresh();
-    let staging = linked.clone_of(&linked.copy);
-    let (server, mut log) = staging::start(&linked, &staging);
-    linked.write(10, 5000, random);
-    linked.receive();
-    let to = linked.commits()[9].end.max(linked.copied.end);
-    let position = staging::feed(&*server, &mut *log, to, random);
-    server.wait_ready(PATIENCE).unwrap();
-    stop_at_once(&*server);
-    let mut base = Base { image: staging, position };
+    let mut base = stopped_staging(&mut linked, random);
     for round in 1..4 {
         linked.write(20, 5000, random);
         let end = linked.receive();
@@ -89,18 +94,10 @@ pub fn staging_goes_on_from_a_recovery_point(harness: &dyn Harness) {
         return println!("{} makes no recovery points", connector.kind());
     };
     let random = &mut Random::fresh();
-    let first = linked.clone_of(&linked.copy);
-    assert!(!maker.is_point(&linked.spec(&first)).unwrap());
-    let (server, mut log) = staging::start(&linked, &first);
-    linked.write(10, 5000, random);
-    linked.receive();
-    let to = linked.commits()[9].end.max(linked.copied.end);
-    let position = staging::feed(&*server, &mut *log, to, random);
-    server.wait_ready(PATIENCE).unwrap();
-    stop_at_once(&*server);
+    let base = stopped_staging(&mut linked, random);
+    assert!(!maker.is_point(&linked.spec(&base.image)).unwrap());
     linked.write(20, 5000, random);
     let end = linked.receive();
-    let base = Base { image: first, position };
     let (point, made) = make(&linked, maker, &base, end).unwrap().expect("enough log");
     let staging = linked.clone_of(&point.image);
     assert!(maker.is_point(&linked.spec(&staging)).unwrap());

@@ -8,7 +8,8 @@
 //!
 //! What is looked at is kept in the pool meanwhile, as it was: what is overwritten gives no room back. So a
 //! present state is let go before a long pause, and nothing is looked at while the pool is full. A snapshot
-//! is kept, as it does not change: releasing it would mean walking a whole tree again.
+//! is kept, as it does not change: releasing it would mean walking a whole tree again. When room is reclaimed,
+//! everything is let go.
 
 use super::{Known, LET_GO};
 use crate::ground::stopping::Stopping;
