@@ -388,7 +388,15 @@ impl Follower {
                 "resume the dSource, or see its faults: offshoot status",
             )
         })?;
-        server.replayed()
+        // As long as it runs, it recovers; then it answers.
+        server.replayed().map_err(|failure| match server.running() {
+            true => Failure::new(
+                ErrorKind::WrongState,
+                format!("staging of '{}' does not answer yet: {}", self.name, failure.message),
+                LATE,
+            ),
+            false => failure,
+        })
     }
 
     /// Receives all that the source has flushed by now; returns up to which position moments can be
