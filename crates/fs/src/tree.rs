@@ -107,8 +107,17 @@ impl FileSystem {
     /// A [`PathError`].
     pub fn write_file(&self, path: impl AsRef<Path>, data: &[u8], new: NewFile) -> Result<()> {
         let path = path.as_ref();
+        self.put_file(path, data, new)?;
+        self.sync().map_err(PathError::at("write", path))
+    }
+
+    /// The same, durable after the next [`FileSystem::sync`].
+    ///
+    /// # Errors
+    /// A [`PathError`].
+    pub fn put_file(&self, path: impl AsRef<Path>, data: &[u8], new: NewFile) -> Result<()> {
+        let path = path.as_ref();
         self.replace(path, new, |ino| self.dataset().write(ino, 0, data))
-            .and_then(|()| self.sync())
             .map_err(PathError::at("write", path))
     }
 

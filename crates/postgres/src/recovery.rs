@@ -178,15 +178,17 @@ fn attempt(
 ) -> Result<Recovered, Ended> {
     let mut server = server::start(spec).map_err(Ended::Failed)?;
     let mut last_tick = SystemClock.elapsed();
-    let waited = server.wait_session(deadline, &mut |server| {
+    let mut tick = |server: &Server| {
         let now = SystemClock.elapsed();
         if now.saturating_sub(last_tick) < TICK {
             return true;
         }
         last_tick = now;
         tick(server)
-    });
-    let mut session = match waited {
+    };
+    // Each attempt to connect before that is one process more beside the one that replays.
+    let ready = server.wait_logged(server::READY, deadline, &mut tick);
+    let mut session = match ready.and_then(|()| server.wait_session(deadline, &mut tick)) {
         Ok(session) => session,
         Err(failure) if failure.code == ErrorKind::Cancelled => {
             return Err(Ended::Failed(Failure::new(

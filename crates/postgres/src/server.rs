@@ -34,6 +34,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The name of the program of a server.
 const PROGRAM: &str = "postgres";
+/// What its log says when it takes connections, after a recovery too.
+pub(crate) const READY: &str = "database system is ready to accept connections";
 
 /// What to start.
 #[derive(Debug, Clone)]

@@ -46,7 +46,11 @@ pub struct SettleReport {
 
 /// Makes the engine's role, and uses it from now on.
 pub(crate) fn take_engine_role(server: &Server) -> Result<(), Failure> {
-    server.connect()?.execute(&engine_role::ensure_sql(), TIMEOUT)?;
+    become_engine(server, &mut server.connect()?)
+}
+
+fn become_engine(server: &Server, session: &mut Session) -> Result<(), Failure> {
+    session.execute(&engine_role::ensure_sql(), TIMEOUT)?;
     server.prefer_role(ENGINE_ROLE);
     Ok(())
 }
@@ -57,8 +61,10 @@ pub(crate) fn take_engine_role(server: &Server) -> Result<(), Failure> {
 /// # Errors
 /// `Internal` with the server's words; `SourceRefused` when no superuser of the source may log in.
 pub fn settle(server: &mut Server, dir: &dyn DataDir) -> Result<SettleReport, Failure> {
-    settled::note(&mut server.connect()?, dir)?;
-    take_engine_role(server)?;
+    let mut first = server.connect()?;
+    settled::note(&mut first, dir)?;
+    become_engine(server, &mut first)?;
+    drop(first);
     let mut session = server.connect()?;
     make_vdb_role(&mut session)?;
     let mut report = SettleReport {

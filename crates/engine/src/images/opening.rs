@@ -101,7 +101,7 @@ impl Replaying<'_> {
         tick: &mut dyn FnMut(Option<LogPosition>) -> bool,
     ) -> Result<Arc<dyn Server>, Failure> {
         let Replaying { key, kind, dataset, log: (dsource, timeflow), to, urgent } = *self;
-        let spec = servers::spec(parts, key, format!("recovery {key}"), kind, dataset, None)?;
+        let spec = servers::spec_of_copy(parts, key, format!("recovery {key}"), kind, dataset)?;
         let share = if urgent { Share::First } else { Share::Usual };
         let spec = ServerSpec { share, ..spec };
         let _hurry = urgent.then(offshoot_os::hurry);
@@ -150,7 +150,9 @@ fn replay(
     })?);
     context.progress(total, total, "bytes");
     stop_clean(parts, key, dataset)?;
-    kind.connector.finish_image(&*servers::files(parts, kind, dataset)?)
+    kind.connector.finish_image(&*servers::files_of_copy(parts, kind, dataset)?)?;
+    // From here on somebody may have it.
+    parts.volumes.make_durable(dataset)
 }
 
 /// Stops a job's server and makes sure that what it leaves is clean, and in the dataset.
@@ -185,7 +187,7 @@ pub fn start_private(
     dataset: DatasetId,
     deadline: Duration,
 ) -> Result<Arc<dyn Server>, Failure> {
-    let spec = servers::spec(parts, key, format!("check {key}"), kind, dataset, None)?;
+    let spec = servers::spec_of_copy(parts, key, format!("check {key}"), kind, dataset)?;
     let server = kind.connector.start(spec, Role::Private)?;
     parts.servers.add(key, server.clone());
     server.wait_ready(deadline)?;

@@ -86,7 +86,7 @@ impl Side {
         let parts = self.part.app();
         let kind = Kind::of(parts, self.owner)?;
         let (key, dataset) = (&self.key, self.part.need(DATASET)?);
-        let spec = servers::spec(parts, key, format!("diff {key}"), &kind, dataset, None)?;
+        let spec = servers::spec_of_copy(parts, key, format!("diff {key}"), &kind, dataset)?;
         let server = kind.connector.start(spec, Role::Private)?;
         parts.servers.add(key, server.clone());
         let still = servers::files(parts, &kind, self.part.need(STILL)?)?;

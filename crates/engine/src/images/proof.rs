@@ -50,7 +50,7 @@ pub fn prove(context: &Context, snapshot: &Snapshot, image: SnapshotId) -> Resul
     context.set(CHECKED, &dataset)?;
     parts.volumes.mount(dataset)?;
     let key = job_key(context.job_id());
-    let spec = servers::spec(parts, &key, format!("check {key}"), &kind, dataset, None)?;
+    let spec = servers::spec_of_copy(parts, &key, format!("check {key}"), &kind, dataset)?;
     // Before a server writes to the clone.
     let mut scope = scope(context, snapshot, checker, &spec)?;
     let started = parts.elapsed_ms();

@@ -284,8 +284,7 @@ fn adopt(context: &Context) -> Result<(), Failure> {
     for (setting, reason) in source_of(parts, &dsource)?.adopt_settings(&target)? {
         tracing::info!(setting, reason, "a setting of the source is not kept");
     }
-    let files = parts.volumes.files(context.need(STAGING)?)?;
-    files.sync().map_err(|e| e.failure())
+    parts.volumes.make_durable(context.need(STAGING)?)
 }
 
 fn stage(context: &Context) -> Result<(), Failure> {

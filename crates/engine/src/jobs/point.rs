@@ -124,7 +124,7 @@ fn make(context: &Context, from: &Snapshot) -> Result<Option<Made>, Failure> {
     let (kind, dataset) = (Kind::of_dsource(parts, &dsource)?, context.need(DATASET)?);
     let Some(maker) = kind.connector.point_maker() else { return Ok(None) };
     let key = job_key(context.job_id());
-    let spec = servers::spec(parts, &key, format!("recovery {key}"), &kind, dataset, None)?;
+    let spec = servers::spec_of_copy(parts, &key, format!("recovery {key}"), &kind, dataset)?;
     // However busy the host is, moments open within the time that is promised.
     let spec = ServerSpec { share: Share::Ahead, ..spec };
     let follower = parts.need_follower(&dsource)?;

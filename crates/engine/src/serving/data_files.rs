@@ -11,12 +11,20 @@ use std::sync::Arc;
 pub struct DataFiles {
     files: Arc<FileSystem>,
     directory: &'static str,
+    /// Whether each file is durable as soon as it is written.
+    durable: bool,
 }
 
 impl DataFiles {
     /// A directory of this dataset.
     pub fn at(files: Arc<FileSystem>, directory: &'static str) -> Self {
-        DataFiles { files, directory }
+        DataFiles { files, directory, durable: true }
+    }
+
+    /// The same of a copy that nobody has yet: a crash throws it away. What makes it somebody's makes it durable first, as a
+    /// whole; one file of it made durable would take all with it that its server has written.
+    pub fn of_copy(files: Arc<FileSystem>, directory: &'static str) -> Self {
+        DataFiles { files, directory, durable: false }
     }
 
     fn path(&self, path: &str) -> PathBuf {
@@ -99,7 +107,12 @@ impl DataDir for DataFiles {
     }
 
     fn write_atomic(&self, path: &str, bytes: &[u8], mode: u32) -> io::Result<()> {
-        self.files.write_file(self.path(path), bytes, self.new_file(mode)?).map_err(os_error)
+        let (path, new) = (self.path(path), self.new_file(mode)?);
+        let written = match self.durable {
+            true => self.files.write_file(path, bytes, new),
+            false => self.files.put_file(path, bytes, new),
+        };
+        written.map_err(os_error)
     }
 
     fn remove(&self, path: &str) -> io::Result<()> {

@@ -79,6 +79,18 @@ pub fn spec(
     })
 }
 
+/// The same for a job's server, on a copy that nobody has yet.
+pub fn spec_of_copy(
+    serving: &Serving,
+    key: &str,
+    name: String,
+    kind: &Kind,
+    dataset: DatasetId,
+) -> Result<ServerSpec, Failure> {
+    let spec = spec(serving, key, name, kind, dataset, None)?;
+    Ok(ServerSpec { files: files_of_copy(serving, kind, dataset)?, ..spec })
+}
+
 /// The data directory on a dataset, as the engine reaches it.
 pub fn files(
     serving: &Serving,
@@ -87,6 +99,16 @@ pub fn files(
 ) -> Result<Arc<DataFiles>, Failure> {
     let data = kind.connector.layout().data;
     Ok(Arc::new(DataFiles::at(serving.volumes.files(dataset)?, data)))
+}
+
+/// The same of a copy that nobody has yet.
+pub fn files_of_copy(
+    serving: &Serving,
+    kind: &Kind,
+    dataset: DatasetId,
+) -> Result<Arc<DataFiles>, Failure> {
+    let data = kind.connector.layout().data;
+    Ok(Arc::new(DataFiles::of_copy(serving.volumes.files(dataset)?, data)))
 }
 
 /// The control group of a server, where it has one.

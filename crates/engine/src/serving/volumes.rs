@@ -125,6 +125,14 @@ impl Volumes {
         })
     }
 
+    /// Makes all of a dataset durable that has reached it.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn make_durable(&self, dataset: DatasetId) -> Result<(), Failure> {
+        self.files(dataset)?.sync().map_err(|error| error.failure())
+    }
+
     /// How long those who use a dataset's mount have waited; `None` where it is not mounted.
     pub fn latencies(&self, dataset: DatasetId) -> Option<RequestCounts> {
         let open = self.open.lock();

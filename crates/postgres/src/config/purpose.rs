@@ -98,6 +98,8 @@ pub(crate) fn preparing(control: &Control, inherited: &Settings) -> Settings {
             ("full_page_writes", "off"),
             ("bgwriter_lru_maxpages", "0"),
             ("autovacuum", "off"),
+            // Its log says when it is ready.
+            ("log_min_messages", "warning"),
         ],
     );
     settings

@@ -16,8 +16,6 @@ use std::time::Duration;
 
 /// The major versions with which rounds were compared with one recovery over the same log, block by block.
 const TRIED: RangeInclusive<u32> = 13..=18;
-/// What a server logs when its recovery has ended.
-const RECOVERED: &str = "database system is ready to accept connections";
 /// How long it may take to write its last checkpoint and stop.
 const STOP_DEADLINE: Duration = Duration::from_secs(600);
 
@@ -70,7 +68,7 @@ pub fn run(
     access::write_private(&**files)?;
     spec.tcp_port = None;
     let mut server = server::start(spec)?;
-    server.wait_logged(RECOVERED, deadline, &mut |_| tick())?;
+    server.wait_logged(server::READY, deadline, &mut |_| tick())?;
     stop(&mut server)?;
     flush()?;
     let control = ControlFile::read(&**files)?;
