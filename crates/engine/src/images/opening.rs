@@ -8,6 +8,7 @@ use crate::parts::{Context, Parts};
 use crate::serving::servers;
 use offshoot_connector::{Replay, Role, Server, ServerSpec, StopMode};
 use offshoot_domain::{Dsource, Owner};
+use offshoot_os::spawn_or_run;
 use offshoot_types::{DatasetId, DsourceId, Failure, LogPosition, Share, SnapshotId, TimeflowId};
 use offshoot_workflow::Key;
 use std::sync::Arc;
@@ -100,6 +101,16 @@ impl Replaying<'_> {
         parts: &Parts,
         tick: &mut dyn FnMut(Option<LogPosition>) -> bool,
     ) -> Result<Arc<dyn Server>, Failure> {
+        let server = self.replay(parts, tick)?;
+        self.cut_ties(&*server)?;
+        Ok(server)
+    }
+
+    fn replay(
+        &self,
+        parts: &Parts,
+        tick: &mut dyn FnMut(Option<LogPosition>) -> bool,
+    ) -> Result<Arc<dyn Server>, Failure> {
         let Replaying { key, kind, dataset, log: (dsource, timeflow), to, urgent } = *self;
         let spec = servers::spec_of_copy(parts, key, format!("recovery {key}"), kind, dataset)?;
         let share = if urgent { Share::First } else { Share::Usual };
@@ -122,10 +133,14 @@ impl Replaying<'_> {
             },
         )?;
         parts.servers.add(key, replayed.server.clone());
-        for warning in replayed.server.cut_ties()?.warnings {
-            tracing::warn!(key, warning, "cutting the ties of the copy");
-        }
         Ok(replayed.server)
+    }
+
+    fn cut_ties(&self, server: &dyn Server) -> Result<(), Failure> {
+        for warning in server.cut_ties()?.warnings {
+            tracing::warn!(self.key, warning, "cutting the ties of the copy");
+        }
+        Ok(())
     }
 }
 
@@ -142,15 +157,21 @@ fn replay(
     let total = to.bytes_since(from);
     context.progress(0, total, "bytes");
     let replaying = Replaying { key, kind, dataset, log, to, urgent };
-    drop(replaying.run(parts, &mut |reached| {
+    let server = replaying.replay(parts, &mut |reached| {
         if let Some(reached) = reached {
             context.progress(reached.bytes_since(from).min(total), total, "bytes");
         }
         !context.is_cancelled()
-    })?);
+    })?;
     context.progress(total, total, "bytes");
-    stop_clean(parts, key, dataset)?;
-    kind.connector.finish_image(&*servers::files_of_copy(parts, kind, dataset)?)?;
+    std::thread::scope(|scope| {
+        // Most of what is to be durable at the end has arrived: meanwhile, so that little is left then, which says what fails.
+        let _most = spawn_or_run(scope, || parts.volumes.make_durable(dataset));
+        replaying.cut_ties(&*server)?;
+        drop(server);
+        stop_clean(parts, key, dataset)?;
+        kind.connector.finish_image(&*servers::files_of_copy(parts, kind, dataset)?)
+    })?;
     // From here on somebody may have it.
     parts.volumes.make_durable(dataset)
 }
