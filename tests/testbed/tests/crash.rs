@@ -5,7 +5,8 @@ use anyhow::{Context, Result, ensure};
 use offshoot_api::{BookmarkList, DsourceList, Status, VdbList, VdbState};
 use offshoot_rig::Database;
 use offshoot_testbed::{
-    Outcome, PATIENCE, Step, Testbed, final_job, kill_under_load, steps_of, wait_until, with_log,
+    Outcome, PATIENCE, Step, Testbed, check_pages, final_job, kill_under_load, steps_of,
+    wait_until, with_log,
 };
 
 /// One command whose job is crashed at each of its steps.
@@ -371,4 +372,26 @@ fn acknowledged_commits_survive_kill_9_under_load() {
     let seen = with_log(&bed.engine, seen).unwrap();
     println!("{seen:?}");
     assert!(seen.commits >= 20 * i64::from(kills()), "{seen:?}");
+}
+
+/// What replay wrote into a copy becomes durable as a whole, before its VDB is handed out.
+#[test]
+fn what_was_replayed_for_a_vdb_survives_a_crash_of_the_host() {
+    let mut bed = Testbed::start().unwrap();
+    bed.link("prod").unwrap();
+    let lasts = |bed: &mut Testbed| -> Result<()> {
+        let source = bed.source.connect("postgres")?;
+        source.execute(
+            "CREATE TABLE later AS SELECT n, repeat('x', 100) FROM generate_series(1, 300000) n",
+        )?;
+        let opened = bed.provision("copy", "prod", &["--latest"])?;
+        ensure!(opened.timings.recover_ms > 0, "nothing was replayed");
+        bed.kill_all()?;
+        bed.engine.restart()?;
+        wait_until("it runs again", PATIENCE, || Ok(bed.open("copy").is_ok()))?;
+        ensure!(bed.open("copy")?.number("SELECT count(*) FROM later")? == 300_000);
+        check_pages(bed, &bed.vdb("copy")?.uri)
+    };
+    let lasted = lasts(&mut bed);
+    with_log(&bed.engine, lasted).unwrap();
 }
