@@ -81,6 +81,32 @@ fn an_engine_that_is_killed_while_it_makes_points_makes_others() {
     bed.assert_no_trace().unwrap();
 }
 
+/// The next engine finishes the job before it follows anything.
+#[test]
+fn a_point_is_published_by_the_engine_after_the_one_that_made_it() {
+    let mut bed = Testbed::start().unwrap();
+    bed.link("prod").unwrap();
+    let published = killed_before_publishing(&mut bed);
+    with_log(&bed.engine, published).unwrap();
+}
+
+fn killed_before_publishing(bed: &mut Testbed) -> Result<()> {
+    bed.engine.options.env =
+        vec![("OFFSHOOT_CRASH_AT".into(), "snapshot_point/publish:before".into())];
+    bed.engine.kill_and_restart()?;
+    bed.engine.command(["policy", "set", "prod", "--open-within", "1s"])?;
+    let source = bed.source.connect("postgres")?;
+    wait_until("the engine comes there", PATIENCE, || {
+        source.execute("SELECT pg_logical_emit_message(false, 'test', repeat('x', 3000000))")?;
+        Ok(bed.engine.wait_end(Duration::from_millis(100)))
+    })?;
+    bed.engine.options.env.clear();
+    bed.engine.restart()?;
+    ensure!(points(bed, JobState::Done)? == 1, "the point is lost");
+    ensure!(!faults(bed).contains("could not be finished"), "{}", faults(bed));
+    bed.provision("copy", "prod", &["--latest"]).map(drop)
+}
+
 /// Longest load: how fast the source writes depends on the machine.
 const LOAD_MAX: Duration = Duration::from_secs(240);
 

@@ -5,6 +5,7 @@
 use crate::core::job_kind::JobKind;
 use crate::core::keys::job_key;
 use crate::core::kind::Kind;
+use crate::following::follower::Follower;
 use crate::history::moments::position_at;
 use crate::history::snapshots;
 use crate::images::opening::{self, DATASET};
@@ -15,7 +16,7 @@ use crate::serving::servers;
 use crate::space::damage;
 use crate::space::room;
 use offshoot_connector::{RecoveryPoint, Replay, ServerSpec};
-use offshoot_domain::{Dsource, Readiness, Snapshot, SnapshotKind};
+use offshoot_domain::{Dsource, Position, Readiness, Snapshot, SnapshotKind};
 use offshoot_fs::Caching;
 use offshoot_types::{DsourceId, ErrorKind, Failure, JobId, LogPosition, Share};
 use offshoot_workflow::{Key, Submission, Workflow};
@@ -38,6 +39,10 @@ const FROM: Key<Option<Snapshot>> = Key::new("from");
 const GOES_ON: Key<bool> = Key::new("goes_on");
 /// The point that was made; none: it could not be.
 const POINT: Key<Option<Made>> = Key::new("point");
+
+/// Where it is in its source's history. Known before the point of no return: an engine that finishes the job after a kill
+/// follows nothing yet.
+const POSITION: Key<Position> = Key::new("position");
 
 /// What was made, as a job remembers it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -154,12 +159,12 @@ fn make(context: &Context, from: &Snapshot) -> Result<Option<Made>, Failure> {
 }
 
 fn take_image(context: &Context) -> Result<(), Failure> {
-    if context.need(POINT)?.is_none() {
-        return Ok(());
-    }
-    let dataset = context.need(DATASET)?;
+    let Some(point) = context.need(POINT)? else { return Ok(()) };
+    let (parts, dataset) = (context.app(), context.need(DATASET)?);
+    let follower = parts.need_follower(&dsource_of(context)?)?;
+    context.set(POSITION, &position_at(&follower, point.position, parts.now())?)?;
     // The snapshot makes durable what the round wrote without a flush.
-    let image = context.app().store.snapshot(dataset).map_err(|e| e.failure())?;
+    let image = parts.store.snapshot(dataset).map_err(|e| e.failure())?;
     context.set(IMAGE, &image)
 }
 
@@ -177,29 +182,19 @@ fn close(context: &Context) -> Result<(), Failure> {
 
 fn publish(context: &Context) -> Result<(), Failure> {
     let (parts, dsource) = (context.app(), dsource_of(context)?);
+    let follower = parts.follower(dsource.id);
     let (Some(point), Some(from)) = (context.need(POINT)?, context.need(FROM)?) else {
-        let follower = parts.need_follower(&dsource)?;
-        let _awake = follower.keep_awake()?;
-        let end = follower.log().end();
-        // Only if it answers: a server that recovers may take long.
-        let waited = follower
-            .replay_state()
-            .and_then(|_| snapshot::wait_replayed(context, &follower, end, STAGING_WAIT, true));
-        if let Err(failure) = waited {
-            tracing::info!(job = %context.job_id(), %failure, "the snapshot is of where staging is");
-        }
-        let taken = snapshots::take_of_dsource(parts, &dsource, SnapshotKind::RecoveryPoint)?;
-        return context.set(SNAPSHOT, &taken);
+        // If nothing is followed yet, the next job makes one.
+        return follower.map_or(Ok(()), |follower| take_staging(context, &dsource, &follower));
     };
     let (image, now) = (context.need(IMAGE)?, parts.now());
     if dsource.timeflow != Some(from.timeflow) {
         // The source was copied again: nobody needs it.
         return parts.delete_image(image);
     }
-    let follower = parts.need_follower(&dsource)?;
     parts.catalog.put(&Snapshot {
         id: image,
-        position: position_at(&follower, point.position, now)?,
+        position: context.need(POSITION)?,
         replay_from: point.replay_from,
         epoch: point.epoch,
         kind: SnapshotKind::RecoveryPoint,
@@ -209,6 +204,7 @@ fn publish(context: &Context) -> Result<(), Failure> {
         ..from
     })?;
     context.set(SNAPSHOT, &image)?;
+    let Some(follower) = follower else { return Ok(()) };
     for failed in follower.working_copy().take_passed_over() {
         give_up_point(parts, failed)?;
     }
@@ -216,4 +212,19 @@ fn publish(context: &Context) -> Result<(), Failure> {
         tracing::warn!(job = %context.job_id(), %failure, "staging does not rest");
     }
     Ok(())
+}
+
+/// Takes a snapshot of staging instead.
+fn take_staging(context: &Context, dsource: &Dsource, follower: &Follower) -> Result<(), Failure> {
+    let _awake = follower.keep_awake()?;
+    let end = follower.log().end();
+    // Only if it answers: a server that recovers may take long.
+    let waited = follower
+        .replay_state()
+        .and_then(|_| snapshot::wait_replayed(context, follower, end, STAGING_WAIT, true));
+    if let Err(failure) = waited {
+        tracing::info!(job = %context.job_id(), %failure, "the snapshot is of where staging is");
+    }
+    let taken = snapshots::take_of_dsource(context.app(), dsource, SnapshotKind::RecoveryPoint)?;
+    context.set(SNAPSHOT, &taken)
 }
