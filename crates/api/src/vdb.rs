@@ -33,8 +33,14 @@ pub struct ProvisionTimings {
     pub clone_ms: u64,
     /// Making the files visible to the database.
     pub mount_ms: u64,
-    /// Replaying log up to the moment; 0 where a ready snapshot was opened.
+    /// Replaying log up to the moment and making the copy the VDB's own; 0 where a ready snapshot was opened.
     pub recover_ms: u64,
+    /// Of `recover_ms`, the replay alone: from the start of the server that replays until it has replayed everything.
+    #[serde(default)]
+    pub replay_ms: u64,
+    /// Bytes of log that were replayed.
+    #[serde(default)]
+    pub log_bytes: u64,
     /// Starting the database.
     pub start_ms: u64,
 }

@@ -120,6 +120,8 @@ pub struct Replayed {
     pub server: Arc<dyn Server>,
     /// The end of the last record replayed.
     pub end: LogPosition,
+    /// From the start of its server until it had replayed that record.
+    pub took: Duration,
 }
 
 /// Who may use a VDB.

@@ -58,8 +58,12 @@ pub struct Timings {
     pub clone_ms: u64,
     /// The mount.
     pub mount_ms: u64,
-    /// Replay to the moment; 0 if a ready snapshot was opened.
+    /// Replay to the moment, and making the copy the VDB's own; 0 if a ready snapshot was opened.
     pub recover_ms: u64,
+    /// Of that, the replay alone.
+    pub replay_ms: u64,
+    /// Bytes of log that were replayed.
+    pub log_bytes: u64,
     /// Start of the server until it accepts connections.
     pub start_ms: u64,
 }

@@ -243,7 +243,8 @@ impl Connector for Postgres {
             replay.deadline,
             &mut |position| (replay.tick)(position.map(LogPosition::from)),
         )?;
-        let (end, server) = (recovered.end_lsn, RunningServer::new(recovered.server, files));
+        let (end, took) = (recovered.end_lsn, recovered.took);
+        let server = RunningServer::new(recovered.server, files);
         // A record that begins before `to` and whose rest is zeros is whole although it was cut. It may be
         // replayed, unless it is a commit.
         let last = |at: LogPosition| replay.log.last_at(at);
@@ -253,7 +254,7 @@ impl Connector for Postgres {
             let to = Lsn::from(to);
             return Err(Failure::internal(format!("recovery went to {end}, past {to}")));
         }
-        Ok(Replayed { server: Arc::new(server), end: LogPosition::from(end).min(to) })
+        Ok(Replayed { server: Arc::new(server), end: LogPosition::from(end).min(to), took })
     }
 
     fn finish_image(&self, files: &dyn DataDir) -> Result<(), Failure> {

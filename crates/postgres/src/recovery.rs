@@ -52,6 +52,8 @@ pub struct Recovered {
     pub end_lsn: Lsn,
     /// Commit time of the last transaction replayed, µs since the Unix epoch (source's clock).
     pub last_commit_micros: Option<i64>,
+    /// From the server's start until it had replayed that record.
+    pub took: Duration,
 }
 
 /// How often the caller's `tick` is called.
@@ -63,6 +65,9 @@ const REPORT: (&str, &str) = ("log_startup_progress_interval", "200ms");
 const REPORTS_SINCE: u32 = 15;
 /// What comes before the position in such a line.
 const REPORTED: &str = "current LSN: ";
+
+/// What its log says when everything has been replayed; nothing if there was nothing.
+const REPLAYED: &str = "redo done at ";
 
 const ENDED_BEFORE_TARGET: &str = "recovery ended before configured recovery target was reached";
 const TARGET_TOO_EARLY: &str = "requested recovery stop point is before consistent recovery point";
@@ -176,8 +181,9 @@ fn attempt(
     deadline: Duration,
     tick: &mut dyn FnMut(&Server) -> bool,
 ) -> Result<Recovered, Ended> {
+    let started = SystemClock.elapsed();
     let mut server = server::start(spec).map_err(Ended::Failed)?;
-    let mut last_tick = SystemClock.elapsed();
+    let mut last_tick = started;
     let mut tick = |server: &Server| {
         let now = SystemClock.elapsed();
         if now.saturating_sub(last_tick) < TICK {
@@ -186,8 +192,10 @@ fn attempt(
         last_tick = now;
         tick(server)
     };
+    let replayed = server.wait_logged(&[REPLAYED, server::READY], deadline, &mut tick);
+    let took = SystemClock.elapsed() - started;
     // Each attempt to connect before that is one process more beside the one that replays.
-    let ready = server.wait_logged(server::READY, deadline, &mut tick);
+    let ready = replayed.and_then(|()| server.wait_logged(&[server::READY], deadline, &mut tick));
     let mut session = match ready.and_then(|()| server.wait_session(deadline, &mut tick)) {
         Ok(session) => session,
         Err(failure) if failure.code == ErrorKind::Cancelled => {
@@ -211,6 +219,7 @@ fn attempt(
     Ok(Recovered {
         end_lsn: field(0).and_then(|text| text.parse().ok()).unwrap_or_default(),
         last_commit_micros: field(1).and_then(|text| text.parse().ok()),
+        took,
         server,
     })
 }

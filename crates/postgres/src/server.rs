@@ -242,19 +242,19 @@ impl Server {
         }
     }
 
-    /// Waits until its log since this start holds a text, without a session, which would read tables.
+    /// Waits until its log since this start holds one of these texts, without a session, which would read tables.
     ///
     /// # Errors
     /// As [`Server::wait_session`].
     pub(crate) fn wait_logged(
         &mut self,
-        text: &str,
+        texts: &[&str],
         deadline: Duration,
         tick: &mut dyn FnMut(&Server) -> bool,
     ) -> Result<(), Failure> {
         let end = SystemClock.elapsed() + deadline;
         let mut pause = Duration::from_millis(2);
-        while !self.log_says(text) {
+        while !texts.iter().any(|text| self.log_says(text)) {
             self.check_waits(end, deadline, tick)?;
             SystemClock.sleep(pause);
             pause = (pause * 5 / 4).min(Duration::from_millis(20));

@@ -343,7 +343,7 @@ fn fields_that_scripts_rely_on_are_required_by_the_document() {
         ("Snapshot", "id time lsn ready"),
         ("Vdb", "name state parent moment host port user uri unique_bytes timings"),
         ("Position", "snapshot lsn time"),
-        ("ProvisionTimings", "total_ms clone_ms mount_ms recover_ms start_ms"),
+        ("ProvisionTimings", "total_ms clone_ms mount_ms recover_ms replay_ms log_bytes start_ms"),
         (
             "PoolStatus",
             "capacity_bytes used_bytes free_bytes logical_bytes live_bytes compression_ratio \

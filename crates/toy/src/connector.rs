@@ -18,7 +18,7 @@ use offshoot_connector::{
 use offshoot_domain::{ConnectorState, Secret};
 use offshoot_launcher::{Launcher, ThisHost};
 use offshoot_os::process::User;
-use offshoot_os::random_bytes;
+use offshoot_os::{Clock, SystemClock, random_bytes};
 use offshoot_types::{ErrorKind, Failure, LogPosition};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -55,10 +55,14 @@ impl Toy {
     ) -> Result<Replayed, Failure> {
         // The settings of the clone's users do not matter to the replay.
         let conf = Conf { purpose: Purpose::Private, copy: true, settings: BTreeMap::new() };
+        let started = SystemClock.elapsed();
         let server = self.launch(spec, &conf)?;
         let replayed = server.wait(replay.deadline, replay.tick).and_then(|()| server.position());
         match replayed {
-            Ok(end) => Ok(Replayed { server: Arc::new(server), end }),
+            Ok(end) => {
+                let took = SystemClock.elapsed() - started;
+                Ok(Replayed { server: Arc::new(server), end, took })
+            }
             Err(failure) => {
                 server.stop(StopMode::Immediate, Duration::from_secs(10))?;
                 Err(failure)

@@ -120,9 +120,11 @@ fn open_latest(
 
 /// Says what an opening took, and its parts.
 fn report(what: &str, took: f64, timings: ProvisionTimings) {
-    let ProvisionTimings { clone_ms, mount_ms, recover_ms, start_ms, .. } = timings;
+    let ProvisionTimings { clone_ms, mount_ms, recover_ms, replay_ms, start_ms, .. } = timings;
+    let log_mb = megabytes(timings.log_bytes);
     eprintln!(
-        "  {what}: {took:.0} ms, clone {clone_ms}, mount {mount_ms}, recovery {recover_ms}, start {start_ms}"
+        "  {what}: {took:.0} ms, clone {clone_ms}, mount {mount_ms}, recovery {recover_ms} ({replay_ms} of it the replay \
+         of {log_mb:.1} MB), start {start_ms}"
     );
 }
 

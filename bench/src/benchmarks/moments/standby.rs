@@ -8,8 +8,8 @@ use crate::record::Record;
 use crate::stage::{CHECKPOINTS, Stage, log_bytes};
 use crate::standby::{KEPT_LOG, Standby};
 use crate::statistics::paired_ratio;
-use anyhow::{Context, Result, ensure};
-use offshoot_api::{Snapshot, TimeflowList};
+use anyhow::{Result, ensure};
+use offshoot_api::{ProvisionTimings, TimeflowList};
 use offshoot_os::{Clock, SystemClock};
 use std::time::Duration;
 
@@ -93,7 +93,7 @@ fn compare_replay(
     arguments: &Arguments,
     record: &mut Record,
 ) -> Result<()> {
-    let (mut clone, mut plain, mut round_mb) = (Vec::new(), Vec::new(), Vec::new());
+    let [mut clone, mut opened, mut plain, mut round_mb] = [const { Vec::new() }; 4];
     for round in 0..ROUNDS {
         let from = begin_round(stage, standby, arguments)?;
         load(stage, arguments, (arguments.time() / 10).min(ROUND_MAX), record)?;
@@ -108,7 +108,9 @@ fn compare_replay(
         if round % 2 == 0 {
             replay_plain()?;
         }
-        clone.push(replay_in_clone(stage)?);
+        let (replayed, own) = replay_in_clone(stage)?;
+        clone.push(replayed);
+        opened.push(own);
         if round % 2 == 1 {
             replay_plain()?;
         }
@@ -118,6 +120,7 @@ fn compare_replay(
     figures.at_least("replay_clone_to_standby", paired_ratio(&clone, &plain), REPLAY_GOAL);
     figures.note("replay_log_mb", round_mb);
     figures.note("replay_clone_mb_per_s", clone);
+    figures.note("opened_clone_mb_per_s", opened);
     figures.note("replay_standby_mb_per_s", plain);
     Ok(())
 }
@@ -163,16 +166,14 @@ fn load(stage: &Stage, arguments: &Arguments, time: Duration, record: &mut Recor
     running.end(record)
 }
 
-/// Megabytes of log that a clone for the latest moment replays in a second.
-fn replay_in_clone(stage: &Stage) -> Result<f64> {
+/// Megabytes of log that a clone for the latest moment replays in a second, from the start of its server on; and until the
+/// copy is the VDB's own.
+fn replay_in_clone(stage: &Stage) -> Result<(f64, f64)> {
     let vdb = stage.provision("clone", "prod", &[])?;
     stage.engine.command(["vdb", "delete", "clone"])?;
-    let id = vdb.moment.snapshot.context("a VDB is opened from an image")?.to_string();
-    let image: Snapshot = stage.engine.ask(["snapshot", "show", &id])?;
-    let (from, to) = (image.lsn.context("its position")?, vdb.moment.lsn.context("its position")?);
-    let bytes = format!("SELECT pg_wal_lsn_diff('{to}', '{from}')::bigint");
-    let bytes = stage.source.connect("postgres")?.number(&bytes)?.unsigned_abs();
-    ensure!(vdb.timings.recover_ms > 0, "nothing was replayed");
-    eprintln!("  a clone replays {:.0} MB in {} ms", megabytes(bytes), vdb.timings.recover_ms);
-    Ok(megabytes(bytes) / (vdb.timings.recover_ms as f64 / 1e3))
+    let ProvisionTimings { log_bytes, replay_ms, recover_ms, .. } = vdb.timings;
+    ensure!(replay_ms > 0, "nothing was replayed");
+    let log_mb = megabytes(log_bytes);
+    eprintln!("  a clone replays {log_mb:.0} MB in {replay_ms} ms, and is a VDB's own after {recover_ms} ms");
+    Ok((log_mb / (replay_ms as f64 / 1e3), log_mb / (recover_ms as f64 / 1e3)))
 }

@@ -36,6 +36,13 @@ pub struct Resolved {
     pub position: Position,
 }
 
+impl Resolved {
+    /// How much log is replayed.
+    pub fn log_bytes(&self) -> u64 {
+        self.recover_to.map_or(0, |to| to.bytes_since(self.replay_from))
+    }
+}
+
 /// The snapshots and the log of a dSource or VDB.
 pub struct History {
     pub name: String,

@@ -6,7 +6,7 @@ use crate::core::kind::Kind;
 use crate::history::moments::Resolved;
 use crate::parts::{Context, Parts};
 use crate::serving::servers;
-use offshoot_connector::{Replay, Role, Server, ServerSpec, StopMode};
+use offshoot_connector::{Replay, Replayed, Role, Server, ServerSpec, StopMode};
 use offshoot_domain::{Dsource, Owner};
 use offshoot_os::spawn_or_run;
 use offshoot_types::{DatasetId, DsourceId, Failure, LogPosition, Share, SnapshotId, TimeflowId};
@@ -29,6 +29,7 @@ pub const RESOLVED: Key<Resolved> = Key::new("resolved");
 pub const CLONE_MS: Key<u64> = Key::new("clone_ms");
 pub const MOUNT_MS: Key<u64> = Key::new("mount_ms");
 pub const RECOVER_MS: Key<u64> = Key::new("recover_ms");
+pub const REPLAY_MS: Key<u64> = Key::new("replay_ms");
 pub const START_MS: Key<u64> = Key::new("start_ms");
 
 /// Clones an image and records the dataset.
@@ -101,7 +102,7 @@ impl Replaying<'_> {
         parts: &Parts,
         tick: &mut dyn FnMut(Option<LogPosition>) -> bool,
     ) -> Result<Arc<dyn Server>, Failure> {
-        let server = self.replay(parts, tick)?;
+        let server = self.replay(parts, tick)?.server;
         self.cut_ties(&*server)?;
         Ok(server)
     }
@@ -110,7 +111,7 @@ impl Replaying<'_> {
         &self,
         parts: &Parts,
         tick: &mut dyn FnMut(Option<LogPosition>) -> bool,
-    ) -> Result<Arc<dyn Server>, Failure> {
+    ) -> Result<Replayed, Failure> {
         let Replaying { key, kind, dataset, log: (dsource, timeflow), to, urgent } = *self;
         let spec = servers::spec_of_copy(parts, key, format!("recovery {key}"), kind, dataset)?;
         let share = if urgent { Share::First } else { Share::Usual };
@@ -133,7 +134,7 @@ impl Replaying<'_> {
             },
         )?;
         parts.servers.add(key, replayed.server.clone());
-        Ok(replayed.server)
+        Ok(replayed)
     }
 
     fn cut_ties(&self, server: &dyn Server) -> Result<(), Failure> {
@@ -157,13 +158,14 @@ fn replay(
     let total = to.bytes_since(from);
     context.progress(0, total, "bytes");
     let replaying = Replaying { key, kind, dataset, log, to, urgent };
-    let server = replaying.replay(parts, &mut |reached| {
+    let Replayed { server, took, .. } = replaying.replay(parts, &mut |reached| {
         if let Some(reached) = reached {
             context.progress(reached.bytes_since(from).min(total), total, "bytes");
         }
         !context.is_cancelled()
     })?;
     context.progress(total, total, "bytes");
+    context.set(REPLAY_MS, &(took.as_millis() as u64))?;
     std::thread::scope(|scope| {
         // Most of what is to be durable at the end has arrived: meanwhile, so that little is left then, which says what fails.
         let _most = spawn_or_run(scope, || parts.volumes.make_durable(dataset));

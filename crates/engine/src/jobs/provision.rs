@@ -11,7 +11,7 @@ use crate::history::moments::{Resolved, check, resolve};
 use crate::history::names;
 use crate::history::snapshots;
 use crate::images::opening::{
-    self, BASE, CLONE_MS, DATASET, MOUNT_MS, RECOVER_MS, RESOLVED, START_MS,
+    self, BASE, CLONE_MS, DATASET, MOUNT_MS, RECOVER_MS, REPLAY_MS, RESOLVED, START_MS,
 };
 use crate::jobs::hooks;
 use crate::jobs::keepsakes;
@@ -432,6 +432,8 @@ pub fn timings(context: &Context, requested_ms: u64) -> Result<Timings, Failure>
         clone_ms: milliseconds(CLONE_MS)?,
         mount_ms: milliseconds(MOUNT_MS)?,
         recover_ms: milliseconds(RECOVER_MS)?,
+        replay_ms: milliseconds(REPLAY_MS)?,
+        log_bytes: context.get(RESOLVED)?.map_or(0, |resolved: Resolved| resolved.log_bytes()),
         start_ms: milliseconds(START_MS)?,
     })
 }
@@ -500,6 +502,5 @@ fn learn_pace(
 ) -> Result<(), Failure> {
     let Timings { clone_ms, mount_ms, recover_ms, start_ms, .. } = timings;
     let took_ms = clone_ms + mount_ms + recover_ms + start_ms;
-    let bytes = resolved.recover_to.map_or(0, |to| to.bytes_since(resolved.replay_from));
-    snapshots::learn(parts, dsource, |pace| pace.opened(bytes, took_ms))
+    snapshots::learn(parts, dsource, |pace| pace.opened(resolved.log_bytes(), took_ms))
 }

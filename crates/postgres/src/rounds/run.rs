@@ -68,7 +68,7 @@ pub fn run(
     access::write_private(&**files)?;
     spec.tcp_port = None;
     let mut server = server::start(spec)?;
-    server.wait_logged(server::READY, deadline, &mut |_| tick())?;
+    server.wait_logged(&[server::READY], deadline, &mut |_| tick())?;
     stop(&mut server)?;
     flush()?;
     let control = ControlFile::read(&**files)?;

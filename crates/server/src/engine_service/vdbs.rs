@@ -127,6 +127,8 @@ pub(super) fn vdb(view: VdbView) -> api::Vdb {
             clone_ms: vdb.timings.clone_ms,
             mount_ms: vdb.timings.mount_ms,
             recover_ms: vdb.timings.recover_ms,
+            replay_ms: vdb.timings.replay_ms,
+            log_bytes: vdb.timings.log_bytes,
             start_ms: vdb.timings.start_ms,
         },
         error: vdb.problem.map(Into::into),
