@@ -186,7 +186,7 @@ impl Dataset {
     }
 
     /// Memory of changed layers, in bytes.
-    pub(crate) fn dirty_bytes(&self) -> u64 {
+    pub fn dirty_bytes(&self) -> u64 {
         self.weight.load(Ordering::Relaxed)
     }
 

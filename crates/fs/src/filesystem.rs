@@ -44,6 +44,11 @@ impl FileSystem {
         self.dataset.sync()
     }
 
+    /// Bytes of changed data that no commit has written yet.
+    pub fn dirty_bytes(&self) -> u64 {
+        self.dataset.dirty_bytes()
+    }
+
     /// The log by which the dataset outlives this process, if it does.
     pub fn volatile(&self) -> Option<Arc<VolatileLog>> {
         self.dataset.volatile()

@@ -174,6 +174,8 @@ fn replay_in_clone(stage: &Stage) -> Result<(f64, f64)> {
     let ProvisionTimings { log_bytes, replay_ms, recover_ms, .. } = vdb.timings;
     ensure!(replay_ms > 0, "nothing was replayed");
     let log_mb = megabytes(log_bytes);
-    eprintln!("  a clone replays {log_mb:.0} MB in {replay_ms} ms, and is a VDB's own after {recover_ms} ms");
+    eprintln!(
+        "  a clone replays {log_mb:.0} MB in {replay_ms} ms, and is a VDB's own after {recover_ms} ms"
+    );
     Ok((log_mb / (replay_ms as f64 / 1e3), log_mb / (recover_ms as f64 / 1e3)))
 }

@@ -4,11 +4,11 @@
 use crate::core::keys::job_key;
 use crate::core::kind::Kind;
 use crate::history::moments::Resolved;
+use crate::images::durable_soon::DurableSoon;
 use crate::parts::{Context, Parts};
 use crate::serving::servers;
 use offshoot_connector::{Replay, Replayed, Role, Server, ServerSpec, StopMode};
 use offshoot_domain::{Dsource, Owner};
-use offshoot_os::spawn_or_run;
 use offshoot_types::{DatasetId, DsourceId, Failure, LogPosition, Share, SnapshotId, TimeflowId};
 use offshoot_workflow::Key;
 use std::sync::Arc;
@@ -116,7 +116,6 @@ impl Replaying<'_> {
         let spec = servers::spec_of_copy(parts, key, format!("recovery {key}"), kind, dataset)?;
         let share = if urgent { Share::First } else { Share::Usual };
         let spec = ServerSpec { share, ..spec };
-        let _hurry = urgent.then(offshoot_os::hurry);
         let dsource: Dsource = parts.catalog.get(dsource)?;
         let follower = match timeflow {
             Some(timeflow) => parts.log_of(&dsource, timeflow)?,
@@ -145,7 +144,7 @@ impl Replaying<'_> {
     }
 }
 
-/// Replays the job's clone and stops it cleanly.
+/// Replays the job's clone and stops it cleanly. What it writes is not durable yet.
 fn replay(
     context: &Context,
     log: (DsourceId, Option<TimeflowId>),
@@ -166,16 +165,10 @@ fn replay(
     })?;
     context.progress(total, total, "bytes");
     context.set(REPLAY_MS, &(took.as_millis() as u64))?;
-    std::thread::scope(|scope| {
-        // Most of what is to be durable at the end has arrived: meanwhile, so that little is left then, which says what fails.
-        let _most = spawn_or_run(scope, || parts.volumes.make_durable(dataset));
-        replaying.cut_ties(&*server)?;
-        drop(server);
-        stop_clean(parts, key, dataset)?;
-        kind.connector.finish_image(&*servers::files_of_copy(parts, kind, dataset)?)
-    })?;
-    // From here on somebody may have it.
-    parts.volumes.make_durable(dataset)
+    replaying.cut_ties(&*server)?;
+    drop(server);
+    stop_clean(parts, key, dataset)?;
+    kind.connector.finish_image(&*servers::files_of_copy(parts, kind, dataset)?)
 }
 
 /// Stops a job's server and makes sure that what it leaves is clean, and in the dataset.
@@ -195,8 +188,14 @@ pub fn replay_resolved(context: &Context) -> Result<(), Failure> {
         let kind = Kind::of(context.app(), owner)?;
         let range = (resolved.replay_from, to);
         let log = (dsource, resolved.timeflow);
-        let of = (context.need(DATASET)?, !context.is_of_engine());
-        replay(context, log, &kind, of, range)?;
+        let (dataset, urgent) = (context.need(DATASET)?, !context.is_of_engine());
+        // The engine's own work as well, until all is durable.
+        let _hurry = urgent.then(offshoot_os::hurry);
+        let soon = urgent.then(|| DurableSoon::begin(context.app(), dataset));
+        replay(context, log, &kind, (dataset, urgent), range)?;
+        drop(soon);
+        // From here on somebody may have it.
+        context.app().volumes.make_durable(dataset)?;
         context.set(RECOVER_MS, &(context.app().elapsed_ms() - started))?;
     }
     Ok(())
