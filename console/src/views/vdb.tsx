@@ -106,6 +106,7 @@ function StateCard({ of, branches }: { of: Vdb; branches: Vdb[] }) {
           ["memory limit", of.memory_bytes === null ? null : bytes(of.memory_bytes)],
           ["settings", pairs(of.settings)],
           ["made in", `${duration(of.timings.total_ms)}: clone ${of.timings.clone_ms}, mount ${of.timings.mount_ms}, recover ${of.timings.recover_ms}, start ${of.timings.start_ms} ms`],
+          ["log replayed", of.timings.log_bytes > 0 && `${bytes(of.timings.log_bytes)} in ${duration(of.timings.replay_ms)}`],
           ["branches", branches.length === 0 ? null : <Links place="vdbs" of={branches.map((vdb) => vdb.name)} />],
         ]}
       />

@@ -37,9 +37,11 @@ pub struct ProvisionTimings {
     pub recover_ms: u64,
     /// Of `recover_ms`, the replay alone: from the start of the server that replays until it has replayed everything.
     #[serde(default)]
+    #[schema(required)]
     pub replay_ms: u64,
     /// Bytes of log that were replayed.
     #[serde(default)]
+    #[schema(required)]
     pub log_bytes: u64,
     /// Starting the database.
     pub start_ms: u64,

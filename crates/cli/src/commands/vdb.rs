@@ -9,7 +9,7 @@ use crate::listing::{self, Column, Key, more, usual};
 use crate::output::{Fields, duration, or_dash, seconds, size, word, write_exactly};
 use crate::psql;
 use offshoot_api::{
-    ProvisionVdb, RefreshVdb, ReparentVdb, RewindTo, RewindVdb, SetVdb, Vdb, VdbGateway, VdbLog,
+    ProvisionTimings, ProvisionVdb, RefreshVdb, ReparentVdb, RewindTo, RewindVdb, SetVdb, Vdb, VdbGateway, VdbLog,
 };
 use offshoot_types::{ErrorKind, Failure, JobId};
 use std::collections::BTreeMap;
@@ -207,8 +207,7 @@ fn show(session: &Session, name: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-fn show_text(vdb: &Vdb) -> String {
-    let timings = &vdb.timings;
+fn provisioned_in(timings: &ProvisionTimings) -> String {
     let parts = [
         ("clone", timings.clone_ms),
         ("mount", timings.mount_ms),
@@ -216,6 +215,15 @@ fn show_text(vdb: &Vdb) -> String {
         ("start", timings.start_ms),
     ];
     let parts = parts.map(|(name, ms)| format!("{name} {}", duration(ms))).join(", ");
+    let (log, replay) = (size(timings.log_bytes), duration(timings.replay_ms));
+    let replayed = match timings.log_bytes {
+        0 => String::new(),
+        _ => format!("; {log} of log were replayed in {replay}"),
+    };
+    format!("{} ({parts}{replayed})", duration(timings.total_ms))
+}
+
+fn show_text(vdb: &Vdb) -> String {
     let mut fields = Fields::default()
         .add("name", &vdb.name)
         .add("state", state(vdb))
@@ -240,7 +248,7 @@ fn show_text(vdb: &Vdb) -> String {
         .add("logical size", size(vdb.logical_bytes))
         .add("unique", size(vdb.unique_bytes))
         .add_some("memory", vdb.memory_bytes.map(size))
-        .add("provisioned in", format!("{} ({parts})", duration(timings.total_ms)))
+        .add("provisioned in", provisioned_in(&vdb.timings))
         .add("created at", vdb.created_at);
     if !vdb.description.is_empty() {
         fields = fields.add("description", &vdb.description);
