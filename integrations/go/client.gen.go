@@ -2235,11 +2235,17 @@ type ProvisionTimings struct {
 	// CloneMs The clone in the pool.
 	CloneMs int64 `json:"clone_ms"`
 
+	// LogBytes Bytes of log that were replayed.
+	LogBytes int64 `json:"log_bytes"`
+
 	// MountMs Making the files visible to the database.
 	MountMs int64 `json:"mount_ms"`
 
-	// RecoverMs Replaying log up to the moment; 0 where a ready snapshot was opened.
+	// RecoverMs Replaying log up to the moment and making the copy the VDB's own; 0 where a ready snapshot was opened.
 	RecoverMs int64 `json:"recover_ms"`
+
+	// ReplayMs Of `recover_ms`, the replay alone: from the start of the server that replays until it has replayed everything.
+	ReplayMs int64 `json:"replay_ms"`
 
 	// StartMs Starting the database.
 	StartMs int64 `json:"start_ms"`

@@ -94,6 +94,8 @@ pub struct Dataset {
     inode_count: AtomicU64,
     /// Data blocks of all files at the last commit.
     blocks: AtomicU64,
+    /// Data blocks that commits have written since it was opened.
+    written: AtomicU64,
     /// Memory of all changed layers, in bytes.
     weight: AtomicU64,
     /// When the first change after the start of the last commit happened, in ms of the clock, plus
@@ -139,6 +141,7 @@ impl Dataset {
             next_ino: AtomicU64::new(record.tree.next_ino),
             inode_count: AtomicU64::new(record.tree.inodes),
             blocks: AtomicU64::new(record.tree.blocks),
+            written: AtomicU64::new(0),
             weight: AtomicU64::new(0),
             dirty_since_ms: AtomicU64::new(0),
             deleted: AtomicBool::new(false),
@@ -183,6 +186,11 @@ impl Dataset {
     /// read.
     pub fn cache_commits(&self, caching: Caching) {
         *self.caching.lock() = caching;
+    }
+
+    /// Data blocks that commits have written since it was opened; one that changed again counts again.
+    pub fn written_blocks(&self) -> u64 {
+        self.written.load(Ordering::Relaxed)
     }
 
     /// Memory of changed layers, in bytes.

@@ -1,8 +1,9 @@
 //! How long moments take to open, and how far apart recovery points may lie for that.
 //!
 //! Opening a moment takes a time that does not depend on it (clone, mount, start), and time for the log between the image
-//! it is opened from and the moment. Both are learned from what was opened; a promise ([`crate::Policy::open_within_ms`])
-//! then says how much log may lie between two images.
+//! it is opened from and the moment: above all for the pages that this changes, few in as much log or many. The times are
+//! learned from what was opened, and how many pages there are also from recovery points as they are made; a promise
+//! ([`crate::Policy::open_within_ms`]) then says how much log may lie between two images.
 
 use crate::Snapshot;
 use offshoot_types::LogPosition;
@@ -10,6 +11,10 @@ use serde::{Deserialize, Serialize};
 
 /// Less log than this says nothing about the rate.
 const RATE_BYTES_MIN: u64 = 4 << 20;
+/// Fewer pages than this say nothing about the time for one.
+const PAGES_MIN: u64 = 1_000;
+/// What one opening counts for in that.
+const PAGE_PART: u64 = 4;
 /// Of what is left of a promise after the start, replay is planned to take this share: rates vary.
 const REPLAY_SHARE: (u64, u64) = (3, 4);
 /// Points are never nearer: making one takes as long as replaying this much.
@@ -27,11 +32,13 @@ pub struct Pace {
     pub start_ms: u64,
     /// Bytes of log that are replayed in a second.
     pub bytes_per_second: u64,
+    /// Microseconds that each page takes that the log changes.
+    pub page_us: u64,
 }
 
 impl Default for Pace {
     fn default() -> Self {
-        Pace { start_ms: 800, bytes_per_second: 32 << 20 }
+        Pace { start_ms: 800, bytes_per_second: 32 << 20, page_us: 100 }
     }
 }
 
@@ -53,9 +60,18 @@ impl Pace {
         u64::try_from(bytes).unwrap_or(u64::MAX).clamp(SPACING_MIN, SPACING_MAX)
     }
 
-    /// What a moment that was opened shows.
+    /// What a moment that was opened shows, and for which so many pages were written.
     #[must_use]
-    pub fn opened(self, bytes: u64, took_ms: u64) -> Pace {
+    pub fn opened(self, bytes: u64, pages: u64, took_ms: u64) -> Pace {
+        let replay_us = took_ms.saturating_sub(self.start_ms).saturating_mul(1000);
+        let page_us = match pages {
+            PAGES_MIN.. => average(self.page_us, replay_us / pages),
+            _ => self.page_us,
+        };
+        Pace { page_us, ..self.opened_in(bytes, took_ms) }
+    }
+
+    fn opened_in(self, bytes: u64, took_ms: u64) -> Pace {
         if bytes < RATE_BYTES_MIN {
             let replay_ms = self.replay_ms(bytes);
             return Pace {
@@ -66,15 +82,30 @@ impl Pace {
         self.replayed(bytes, took_ms.saturating_sub(self.start_ms).max(took_ms / 4))
     }
 
+    /// What a recovery point shows in which this log has changed so many pages, however soon it was made. That log is
+    /// replayed faster than is planned with at first only openings show: what comes next may change more pages.
+    #[must_use]
+    pub fn changed(self, bytes: u64, pages: u64) -> Pace {
+        let most = self.bytes_per_second.max(Pace::default().bytes_per_second);
+        self.with_rate(bytes, rate(bytes, pages.saturating_mul(self.page_us) / 1000).min(most))
+    }
+
     /// What a replay alone shows.
     #[must_use]
     pub fn replayed(self, bytes: u64, took_ms: u64) -> Pace {
+        self.with_rate(bytes, rate(bytes, took_ms))
+    }
+
+    fn with_rate(self, bytes: u64, rate: u64) -> Pace {
         if bytes < RATE_BYTES_MIN {
             return self;
         }
-        let rate = bytes.saturating_mul(1000) / took_ms.max(1);
         Pace { bytes_per_second: learned(self.bytes_per_second, rate, true).max(1), ..self }
     }
+}
+
+fn rate(bytes: u64, took_ms: u64) -> u64 {
+    bytes.saturating_mul(1000) / took_ms.max(1)
 }
 
 /// What becomes of an estimate. It follows what is worse at once, by half the way, and what is better slowly: what is
@@ -86,6 +117,15 @@ fn learned(old: u64, seen: u64, more_is_better: bool) -> u64 {
         true => old.saturating_add((seen - old).div_ceil(part)),
         false => old - (old - seen).div_ceil(part),
     }
+}
+
+/// The same of one that is better neither smaller nor larger; at least 1.
+fn average(old: u64, seen: u64) -> u64 {
+    let new = match seen >= old {
+        true => old.saturating_add((seen - old) / PAGE_PART),
+        false => old - (old - seen) / PAGE_PART,
+    };
+    new.max(1)
 }
 
 /// How long the moments of a range take to open.

@@ -44,6 +44,11 @@ impl FileSystem {
         self.dataset.sync()
     }
 
+    /// Blocks of files' content that commits have written since the dataset was opened.
+    pub fn written_blocks(&self) -> u64 {
+        self.dataset.written_blocks()
+    }
+
     /// Bytes of changed data that no commit has written yet.
     pub fn dirty_bytes(&self) -> u64 {
         self.dataset.dirty_bytes()

@@ -9,7 +9,8 @@ use crate::listing::{self, Column, Key, more, usual};
 use crate::output::{Fields, duration, or_dash, seconds, size, word, write_exactly};
 use crate::psql;
 use offshoot_api::{
-    ProvisionTimings, ProvisionVdb, RefreshVdb, ReparentVdb, RewindTo, RewindVdb, SetVdb, Vdb, VdbGateway, VdbLog,
+    ProvisionTimings, ProvisionVdb, RefreshVdb, ReparentVdb, RewindTo, RewindVdb, SetVdb, Vdb,
+    VdbGateway, VdbLog,
 };
 use offshoot_types::{ErrorKind, Failure, JobId};
 use std::collections::BTreeMap;

@@ -184,6 +184,8 @@ impl Dataset {
             .filter(|item| !item.frozen.gone)
             .flat_map(|item| item.frozen.layer.blocks.iter().map(|(block, slot)| (*block, slot)))
             .collect();
+        let data = slots.iter().filter(|(_, slot)| matches!(slot, Slot::Data(_))).count();
+        self.written.fetch_add(data as u64, Ordering::Relaxed);
         let write = |slot: &Slot| match slot {
             Slot::Data(data) => transaction.write_shared(data).map_err(Error::from),
             Slot::Shared(pin) => Ok(pin.hash()),

@@ -110,7 +110,7 @@ impl Late {
 
     /// Why, and what to do.
     fn reason(&self, parts: &Parts, dsource: &Dsource) -> Result<(String, String), Failure> {
-        let Pace { start_ms, bytes_per_second } = dsource.pace;
+        let Pace { start_ms, bytes_per_second, .. } = dsource.pace;
         let more_time = format!("offshoot policy set {} --open-within 10s", dsource.name);
         if !room::takes_on(parts) {
             let hint = "make room: offshoot pool status says what helps".to_owned();

@@ -30,6 +30,8 @@ pub const CLONE_MS: Key<u64> = Key::new("clone_ms");
 pub const MOUNT_MS: Key<u64> = Key::new("mount_ms");
 pub const RECOVER_MS: Key<u64> = Key::new("recover_ms");
 pub const REPLAY_MS: Key<u64> = Key::new("replay_ms");
+/// Key under which they note how many pages were written into the clone.
+pub const PAGES: Key<u64> = Key::new("pages");
 pub const START_MS: Key<u64> = Key::new("start_ms");
 
 /// Clones an image and records the dataset.
@@ -196,6 +198,7 @@ pub fn replay_resolved(context: &Context) -> Result<(), Failure> {
         drop(soon);
         // From here on somebody may have it.
         context.app().volumes.make_durable(dataset)?;
+        context.set(PAGES, &context.app().volumes.files(dataset)?.written_blocks())?;
         context.set(RECOVER_MS, &(context.app().elapsed_ms() - started))?;
     }
     Ok(())

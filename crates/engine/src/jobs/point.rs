@@ -18,7 +18,7 @@ use crate::space::room;
 use offshoot_connector::{RecoveryPoint, Replay, ServerSpec};
 use offshoot_domain::{Dsource, Position, Readiness, Snapshot, SnapshotKind};
 use offshoot_fs::Caching;
-use offshoot_types::{DsourceId, ErrorKind, Failure, JobId, LogPosition, Share};
+use offshoot_types::{DatasetId, DsourceId, ErrorKind, Failure, JobId, LogPosition, Share};
 use offshoot_workflow::{Key, Submission, Workflow};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -37,6 +37,8 @@ const STAGING_WAIT: Duration = Duration::from_secs(2);
 const FROM: Key<Option<Snapshot>> = Key::new("from");
 /// Set if it is made in the copy of the last one.
 const GOES_ON: Key<bool> = Key::new("goes_on");
+/// How many blocks had been written into the copy before.
+const WRITTEN: Key<u64> = Key::new("written");
 /// The point that was made; none: it could not be.
 const POINT: Key<Option<Made>> = Key::new("point");
 
@@ -134,11 +136,13 @@ fn make(context: &Context, from: &Snapshot) -> Result<Option<Made>, Failure> {
     let spec = ServerSpec { share: Share::Ahead, ..spec };
     let follower = parts.need_follower(&dsource)?;
     // What this round writes is what the next openings read, and the next round has it in the kernel's cache.
-    parts.volumes.files(dataset)?.cache_commits(Caching::Kept);
+    let files = parts.volumes.files(dataset)?;
+    files.cache_commits(Caching::Kept);
+    context.set(WRITTEN, &files.written_blocks())?;
     let started = parts.elapsed_ms();
     let replay = Replay {
         log: follower.log(),
-        target: &follower.target(parts.volumes.files(dataset)?),
+        target: &follower.target(files),
         to: follower.log().end().min(LogPosition(from.position.log.0 + ROUND_BYTES_MAX)),
         deadline: ROUND_DEADLINE,
         flush: &|| parts.volumes.flush(dataset),
@@ -149,7 +153,7 @@ fn make(context: &Context, from: &Snapshot) -> Result<Option<Made>, Failure> {
         tracing::info!(%job, behind, "a snapshot of staging instead: this log has no place to end a recovery yet");
         return Ok(None);
     };
-    // One that goes on in the copy of the last round finds in memory what an opening reads: it says nothing about those.
+    // One that goes on in the copy of the last round finds in memory what an opening reads: its time says nothing about those.
     if context.get(GOES_ON)?.is_none() {
         let bytes = point.position.bytes_since(from.replay_from);
         let took_ms = parts.elapsed_ms() - started;
@@ -165,7 +169,18 @@ fn take_image(context: &Context) -> Result<(), Failure> {
     context.set(POSITION, &position_at(&follower, point.position, parts.now())?)?;
     // The snapshot makes durable what the round wrote without a flush.
     let image = parts.store.snapshot(dataset).map_err(|e| e.failure())?;
-    context.set(IMAGE, &image)
+    context.set(IMAGE, &image)?;
+    learn_pages(context, &point, dataset)
+}
+
+/// How many pages the log of this point has changed says how long moments before it take to open.
+fn learn_pages(context: &Context, point: &Made, dataset: DatasetId) -> Result<(), Failure> {
+    let (parts, from) = (context.app(), context.need(FROM)?);
+    let written = parts.volumes.files(dataset)?.written_blocks();
+    let pages = written.saturating_sub(context.need(WRITTEN)?);
+    let bytes = from.map_or(0, |from| point.position.bytes_since(from.replay_from));
+    let dsource = context.input::<DsourceId>()?;
+    snapshots::learn(parts, dsource, |pace| pace.changed(bytes, pages))
 }
 
 /// Leaves the copy to the next round if it is what the image is.

@@ -11,7 +11,7 @@ use crate::history::moments::{Resolved, check, resolve};
 use crate::history::names;
 use crate::history::snapshots;
 use crate::images::opening::{
-    self, BASE, CLONE_MS, DATASET, MOUNT_MS, RECOVER_MS, REPLAY_MS, RESOLVED, START_MS,
+    self, BASE, CLONE_MS, DATASET, MOUNT_MS, PAGES, RECOVER_MS, REPLAY_MS, RESOLVED, START_MS,
 };
 use crate::jobs::hooks;
 use crate::jobs::keepsakes;
@@ -488,19 +488,15 @@ pub fn publish_opened(context: &Context, id: VdbId, requested_ms: u64) -> Result
         tx.put(&vdb)
     })?;
     match base {
-        Some(Owner::Dsource(base)) => learn_pace(parts, base, &resolved, &timings),
+        Some(Owner::Dsource(base)) => learn_pace(context, base, &timings),
         _ => Ok(()),
     }
 }
 
 /// What was opened shows how fast moments open; what waited for the source does not count.
-fn learn_pace(
-    parts: &Parts,
-    dsource: DsourceId,
-    resolved: &Resolved,
-    timings: &Timings,
-) -> Result<(), Failure> {
-    let Timings { clone_ms, mount_ms, recover_ms, start_ms, .. } = timings;
+fn learn_pace(context: &Context, dsource: DsourceId, timings: &Timings) -> Result<(), Failure> {
+    let Timings { clone_ms, mount_ms, recover_ms, log_bytes, start_ms, .. } = *timings;
     let took_ms = clone_ms + mount_ms + recover_ms + start_ms;
-    snapshots::learn(parts, dsource, |pace| pace.opened(resolved.log_bytes(), took_ms))
+    let pages = context.get(PAGES)?.unwrap_or_default();
+    snapshots::learn(context.app(), dsource, |pace| pace.opened(log_bytes, pages, took_ms))
 }
