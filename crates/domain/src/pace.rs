@@ -113,19 +113,19 @@ fn rate(bytes: u64, took_ms: u64) -> u64 {
 fn learned(old: u64, seen: u64, more_is_better: bool) -> u64 {
     let worse = if more_is_better { seen < old } else { seen > old };
     let part = if worse { 2 } else { 32 };
-    match seen >= old {
-        true => old.saturating_add((seen - old).div_ceil(part)),
-        false => old - (old - seen).div_ceil(part),
-    }
+    toward(old, seen, |gap| gap.div_ceil(part))
 }
 
 /// The same of one that is better neither smaller nor larger; at least 1.
 fn average(old: u64, seen: u64) -> u64 {
-    let new = match seen >= old {
-        true => old.saturating_add((seen - old) / PAGE_PART),
-        false => old - (old - seen) / PAGE_PART,
-    };
-    new.max(1)
+    toward(old, seen, |gap| gap / PAGE_PART).max(1)
+}
+
+fn toward(old: u64, seen: u64, step: impl Fn(u64) -> u64) -> u64 {
+    match seen >= old {
+        true => old.saturating_add(step(seen - old)),
+        false => old - step(old - seen),
+    }
 }
 
 /// How long the moments of a range take to open.

@@ -49,7 +49,7 @@ impl FileSystem {
         self.dataset.written_blocks()
     }
 
-    /// Bytes of changed data that no commit has written yet.
+    /// Memory of what has changed and no commit has written yet, in bytes.
     pub fn dirty_bytes(&self) -> u64 {
         self.dataset.dirty_bytes()
     }
